@@ -257,7 +257,7 @@ class MarketFetch(Protocol):
         """Symbols whose bars in the folder do not reach a session."""
 
     def without_filings(self, symbols: Sequence[Symbol], day: date) -> list[Symbol]:
-        """Symbols whose filings were not fetched on a day."""
+        """Symbols whose filings not fetched on a day."""
 
     def note_filings(self, symbols: Sequence[Symbol], day: date) -> None:
         """Note that filings of symbols were fetched on a day."""

@@ -17,7 +17,7 @@ from engine.errors import MalformedData
 
 Raw = Mapping[str, Any]
 
-_ADVICE = "the broker answered something else than it describes: look at the account there before trading goes on"
+_ADVICE = "the broker's answer does not match its documentation: check the account there before trading continues"
 _QUOTES = ("USDT", "USDC", "USD")
 _LONGEST_TICKER = 5
 """Letters of the longest ticker of a share: a longer name that ends in a currency is a pair."""

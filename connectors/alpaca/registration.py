@@ -78,7 +78,7 @@ def _advance(settings: AlpacaSettings, to: datetime) -> None:
     if done.status_code == 404:
         raise UsageError(f"the broker at {settings.trading_url} is not a paperdesk sandbox: its clock cannot be moved")
     if done.status_code != 200:
-        raise UsageError(f"the sandbox cannot go on to {to:%Y-%m-%d %H:%M} UTC: {done.text[:200]}")
+        raise UsageError(f"the sandbox cannot advance to {to:%Y-%m-%d %H:%M} UTC: {done.text[:200]}")
 
 
 BROKER = BrokerRegistration(

@@ -96,7 +96,7 @@ class FredMacro:
             return CredentialsRefused(f"FRED refused the key (HTTP {refusal.status}); check {KEY_VARIABLE}")
         if "does not exist in ALFRED" in message:
             return MissingData(
-                f"FRED keeps no vintages of {name}, so nobody can say what was known when; choose another series, or "
+                f"FRED keeps no vintages of {name}, so point-in-time values are unavailable; choose another series, or "
                 f"keep it in macro/{name}.csv"
             )
         if "does not exist" in message:

@@ -196,9 +196,7 @@ class Booking:
             return f"{update.state} at the broker without a trade"
         history = self.market.histories.get(order.symbol)
         if history is not None and history.rows_through(day) == history.rows_through(day - timedelta(days=1)):
-            return (
-                f"{update.state} at the broker: {order.symbol} was not traded in the session of {day}, as when halted"
-            )
+            return f"{update.state} at the broker: {order.symbol} did not trade in the session of {day}, as when halted"
         return f"{update.state} at the broker without a trade in the session of {day}"
 
     def _point(self, session: date, portfolio: Portfolio) -> EquityPoint:

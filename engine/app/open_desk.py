@@ -283,7 +283,7 @@ class OpenDesk:
 
     async def run_cycle(self, publish: Publish, gate: Gate, only: Symbol | None = None) -> None:
         """Run the desk for the last completed session, with `only` for one symbol alone, and publish everything from
-        RunStarted to RunFinished; `gate` is awaited before every question to a model. What is decided already is
+        RunStarted to RunFinished; `gate` is awaited before every question to a model. What is already decided is
         noticed and left alone. Raises PaperdeskError."""
         if self._broker_moves_on:
             self._broker_moves_on = False
@@ -293,8 +293,8 @@ class OpenDesk:
         done = await self._run_cycle(self._by_clock(), request, publish, gate)
         if isinstance(done, Finished):
             what = str(done.session) if only is None else f"{only} on the close of {done.session}"
-            follows = "n goes on to the next session" if self.moves_on else "the next cycle follows its next session"
-            publish(Noticed(done.run, self.clock.now(), "info", f"{what} is decided already; {follows}"))
+            follows = "n runs the next session" if self.moves_on else "the next cycle follows its next session"
+            publish(Noticed(done.run, self.clock.now(), "info", f"{what} is already decided; {follows}"))
 
     async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Run cycles when they are due, each in its turn, and follow the feed, until it is cancelled. Raises

@@ -458,7 +458,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Stated confidence against what happened.
+    """Stated confidence against outcomes.
 
     n: judged opinions that stated a confidence.
     confidence: the mean that was stated.

@@ -265,7 +265,7 @@ _CARRIED_OUT: Mapping[type[Command], str] = {
     Halt: "HALTED: no order is sent until the desk is resumed",
     Resume: "the desk goes on",
     Pause: "paused: the present answer is finished, then the cycle waits, and none begins",
-    Unpause: "the pause is over",
+    Unpause: "the desk is resumed",
 }
 
 

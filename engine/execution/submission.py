@@ -242,7 +242,7 @@ class Submission(OrderRoute):
             if gate is not _Gate.OPEN:
                 return order, gate
             if order.symbol in self.frozen:
-                return self._ended(order, OrderState.CANCELED, f"{order.symbol} is frozen: its bars are not usable")
+                return self._ended(order, OrderState.CANCELED, f"{order.symbol} is frozen: its bars are unusable")
             restriction = await self.venue.restriction(order.symbol) or await self._shortfall(order, bounds)
             if restriction:
                 return self._ended(order, OrderState.CANCELED, restriction)

@@ -22,7 +22,7 @@ from engine.reports.performance import Report
 from engine.settings import places
 
 KIND = "result"
-NO_DOCUMENT = "this run ended before its result was written; it is put together from its journal, without baselines"
+NO_DOCUMENT = "this run ended before its result was written; rebuilt from its journal, without baselines"
 
 
 def stored_document(run: str | None) -> Document:

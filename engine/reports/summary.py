@@ -23,16 +23,16 @@ NOTHING = "–"
 
 _TITLES = {
     "total_return": ("Total return", "Return"),
-    "cagr": ("Growth a year", "CAGR"),
-    "volatility": ("Volatility a year", "Vol"),
+    "cagr": ("CAGR", "CAGR"),
+    "volatility": ("Annualized volatility", "Vol"),
     "sharpe": ("Sharpe ratio", "Sharpe"),
     "sortino": ("Sortino ratio", "Sortino"),
     "calmar": ("Calmar ratio", "Calmar"),
-    "max_drawdown": ("Deepest fall", "MaxDD"),
-    "win_rate": ("Sessions won", "Won"),
-    "turnover": ("Turnover a year", "Turnover"),
+    "max_drawdown": ("Max drawdown", "MaxDD"),
+    "win_rate": ("Hit rate", "Hit"),
+    "turnover": ("Annualized turnover", "Turnover"),
     "exposure": ("Exposure", "Exposure"),
-    "excess_return": ("Over buy and hold", "Excess"),
+    "excess_return": ("Excess over buy and hold", "Excess"),
     "net_of_model_cost": ("Return net of model cost", "Net"),
 }
 _SIGNED = frozenset({"total_return", "cagr", "net_of_model_cost"})
@@ -80,7 +80,7 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     settings, warm_up = document["settings"], document["warm_up"]
     yield "Decided by", decided_by(document)
     dropped = settings.get("dropped_sessions")  # a desk has none
-    left_out = f"; asked to {settings['to']}, its last {dropped} left out by the convention" if dropped else ""
+    left_out = f"; requested to {settings['to']}, the convention drops the last {dropped}" if dropped else ""
     yield "Window", window_of(document) + left_out
     if warm_up is not None:
         made = ", ".join(counted(len(warm_up[f"{name}s"]), name) for name in ("decision", "trade"))
@@ -95,7 +95,7 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if settings["without"]:
         yield "Without", ", ".join(settings["without"])
     if document["interrupted"]:
-        yield "Interrupted", "only the sessions above were run"
+        yield "Interrupted", "partial: only the sessions above were run"
 
 
 def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -150,7 +150,7 @@ def action_rows(document: Mapping[str, Any]) -> list[Sequence[object]]:
 def title_of(name: str) -> str:
     """A metric, or a bound of its interval, as a person reads it."""
     title = _TITLES.get(_BOUNDS.get(name, name), (name, name))[0]
-    return title if name not in _BOUNDS else f"{title}, {'lower' if name.endswith('_low') else 'upper'} bound"
+    return title if name not in _BOUNDS else f"{title} (95 % interval, {'lower' if name.endswith('_low') else 'upper'})"
 
 
 def figure(named: str, name: str, value: float | None) -> str:
@@ -226,7 +226,7 @@ def figures_text(document: Mapping[str, Any]) -> str:
         for agent, own in agents.items()
         if own["unresolved_figures"]
     ]
-    return f"{count:,} in reasons and reports stand nowhere in what was given{': ' if named else ''}{', '.join(named)}"
+    return f"{count:,} in reasons and reports not found in the inputs{': ' if named else ''}{', '.join(named)}"
 
 
 def by_agent(document: Mapping[str, Any]) -> str:

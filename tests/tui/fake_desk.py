@@ -150,7 +150,7 @@ class FakeDesk:
 
     def memories(self, run: str | None, session: date | None, *, undecided: bool = False) -> Never:
         """It remembers nothing."""
-        raise MissingData("nothing is remembered yet")
+        raise MissingData("no memories yet")
 
     def findings(self) -> tuple[Finding, ...]:
         """All is well."""

@@ -184,7 +184,7 @@ async def test_a_refused_command_is_a_strip_until_the_next_is_carried_out(runnin
         await until(pilot, lambda: "of-yesterday" in strip.text)
         await pilot.press("ctrl+t")
         told = [one.message for one in pilot.app._notifications]
-        assert told[-1] == "there is nothing to repeat: no cycle failed" and desk.cycles == 0
+        assert told[-1] == "nothing to retry: no cycle failed" and desk.cycles == 0
 
         await pilot.press("r")
         await until(pilot, lambda: "the bars end on 2024-04-01" in strip.text)
@@ -235,7 +235,7 @@ async def test_closes_that_cannot_be_kept_are_warned_of_once_and_tried_again(
         await until(pilot, lambda: desk.attempts > 3)
         log = pilot.app.screen.query_one(EventLog)
         await until(pilot, lambda: "No space left" in log.as_text())
-        assert log.as_text().count("the newest closes are not known: ") == 1
+        assert log.as_text().count("latest closes unavailable: ") == 1
         assert not pilot.app.screen.query_one(ErrorBar).text
 
 
@@ -337,7 +337,7 @@ async def test_every_size_has_its_layout_and_paper_on_it(running: Running, size:
             assert ("tab next pane" in drawn(pilot)) is (form is Layout.SINGLE)
             if form is not Layout.LINE or size[1] > 3:
                 told = " ".join(drawn(pilot).split())
-                assert ("it takes 40 columns and 10 rows q quits" in told) is (form is Layout.LINE)
+                assert ("needs 40 columns and 10 rows q quits" in told) is (form is Layout.LINE)
         # Nothing is decided: a large screen gives the room to the chart.
         assert not screen.query_one("#why").display
         if form is Layout.WIDE:
@@ -430,7 +430,7 @@ async def test_a_backtest_that_fails_says_so(running: Running) -> None:
 async def test_decisions_of_a_desk_that_never_ran_say_how_to_begin(running: Running) -> None:
     async with running() as pilot:
         await pilot.press("5")
-        await until(pilot, lambda: "nothing has been decided yet" in drawn(pilot))
+        await until(pilot, lambda: "no decision yet" in drawn(pilot))
         assert "enter trail" not in drawn(pilot)
         await pilot.press("7")
         await until(pilot, lambda: "ctrl+r start" in drawn(pilot))

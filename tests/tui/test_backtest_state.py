@@ -204,7 +204,7 @@ def test_symbols_days_and_cash_are_read_as_people_write_them() -> None:
         ("symbols", "AAA,aaa", "AAA appears twice"),
         ("first", "2025-02-30", "write a day"),
         ("first", "2025-07-01", "after the last day"),
-        ("last", "2026-01-01", "lies in the future; today is 2025-07-01"),
+        ("last", "2026-01-01", "is in the future; today is 2025-07-01"),
         ("warm_up_from", "2025-01-02", "before the first day"),
         ("decides", "finvison", "did you mean finvision?"),
         ("decides", "zzz", "there are finvision, sma-cross, macd"),
@@ -221,4 +221,4 @@ def test_every_field_says_what_is_wrong_with_it(field: str, text: str, complaint
 
 
 def test_a_strategy_asks_no_model() -> None:
-    assert "asks no model" in _read(decides="macd", model="openai:x").complaints["model"]
+    assert "uses no model" in _read(decides="macd", model="openai:x").complaints["model"]

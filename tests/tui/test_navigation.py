@@ -127,7 +127,7 @@ async def test_a_paid_run_is_left_only_once_that_is_confirmed(
             await pilot.press("q")
             await until(pilot, lambda: bool(question(pilot)))
             assert question(pilot) == (
-                f"A cycle is at work: 1 of 3 symbols are decided, its models took {took} so far. They are kept; the "
+                f"A cycle is running: 1 of 3 symbols are decided, its models took {took} so far. They are kept; the "
                 "next run decides the other 2."
             )
             assert not pilot.app._exit
@@ -149,7 +149,7 @@ async def test_a_paid_run_that_has_not_begun_is_left_only_once_that_is_confirmed
     async with running(desk=desk) as pilot:
         await pilot.press("r", "q")
         await until(pilot, lambda: bool(question(pilot)))
-        assert question(pilot) == "A cycle is starting, and asks no model any more: the next run begins it anew."
+        assert question(pilot) == "A cycle is starting, without further model calls: the next run starts it again."
         await pilot.press("y")
         await until(pilot, lambda: pilot.app._exit)
 
@@ -163,7 +163,7 @@ async def test_an_order_of_which_nobody_knows_whether_it_arrived_is_named_before
         await pilot.press("q")
         await until(pilot, lambda: bool(question(pilot)))
         assert question(pilot) == (
-            "It is not known yet whether BUY AAA-USD has arrived at the broker: that is looked up at the next start."
+            "It is unknown yet whether BUY AAA-USD has arrived at the broker: it is checked at the next start."
         )
         await pilot.press("y")
         await until(pilot, lambda: pilot.app._exit)
@@ -177,8 +177,8 @@ async def test_a_paid_backtest_is_left_only_once_that_is_confirmed(running: Runn
         await pilot.press("q")
         await until(pilot, lambda: bool(question(pilot)))
         assert re.fullmatch(
-            rf"The backtest {run.name} is at work \(\d+%\): its sessions so far are kept, "
-            rf"paperdesk backtest --resume {run.spec.run} goes on\.",
+            rf"The backtest {run.name} is running \(\d+%\): finished sessions are kept, "
+            rf"paperdesk backtest --resume {run.spec.run} continues\.",
             question(pilot),
         )
         assert not pilot.app._exit

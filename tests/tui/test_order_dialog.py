@@ -108,7 +108,7 @@ async def test_what_was_said_before_neither_covers_a_question_nor_stays_beside_w
 ) -> None:
     async with running((80, 24), desk=asking, notifications=True) as pilot:
         await until(pilot, lambda: len(stands(pilot)) == 3)
-        for said in ("the desk is paused", "the pause is over"):
+        for said in ("the desk is paused", "the desk is resumed"):
             await pilot.press("p")
             await until(pilot, lambda said=said: [one.message.split("\n")[0] for one in toasts(pilot)] == [said])  # type: ignore[misc]
             paused = said == "the desk is paused"

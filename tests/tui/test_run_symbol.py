@@ -32,7 +32,7 @@ async def test_c_has_the_symbol_that_is_shown_decided_alone(running: Running, tm
 
         await pilot.press("left_curly_bracket", "C")
         told = [one.message for one in pilot.app._notifications]
-        assert told[-1].startswith("this is the past") and len(desk.asked) == 2
+        assert told[-1].startswith("the past is read-only") and len(desk.asked) == 2
         commands = [one.title for one in pilot.app.get_system_commands(pilot.app.screen)]
         assert "Run a cycle for this symbol alone" not in commands
 
@@ -47,7 +47,7 @@ async def test_models_that_may_cost_are_asked_for_first_and_a_failure_is_tried_a
             await pilot.press("C")
             await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
             texts = [str(one.render()) for one in pilot.app.screen.query("Static")]
-            assert any("AAA-USD is decided alone by gpt-5.2 by openai" in text for text in texts), texts
+            assert any("AAA-USD will be decided alone by gpt-5.2 by openai" in text for text in texts), texts
             assert any("Models may cost $5.00 a day" in text for text in texts), texts
             await pilot.press(answer)
             await until(pilot, lambda: not isinstance(pilot.app.screen, ConfirmScreen))

@@ -159,7 +159,7 @@ async def test_the_key_filters_the_table_in_focus_and_escape_shows_all(running: 
         await pilot.press("escape")
         assert table.filter_text
         await typed(pilot, "-usd")
-        assert not table.rows and "no row fits /-usd" in "".join(
+        assert not table.rows and "no row matches /-usd" in "".join(
             segment.text for y in range(table.size.height) for segment in table.render_line(y)
         )
         assert pilot.app.screen.query_one(CandleChart).data.title.startswith("BBB-USD "), "what is shown stays"

@@ -86,7 +86,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOKS_AT_TERMINAL = 1.0
 """Seconds between two looks whether the terminal is still there."""
 
-READ_ONLY = "read-only: nothing is changed from here"
+READ_ONLY = "read-only"
 
 AFTER_FIRST_PAINT = ("tui.desk.bridge", "tui.desk.demo_opening", "tui.app.announcement")
 """Modules that are imported once the first screen is painted, in a thread: with them comes much of the engine."""
@@ -238,7 +238,9 @@ class PaperdeskApp(App[str]):
     def _keep_theme(self, theme: Theme) -> None:
         """Keep the theme that was chosen, unless the configuration sets one."""
         if self.settings.configured:
-            self.notify(f"for now: the next opening takes {self.settings.theme}, as {self.settings.theme_origin} says")
+            self.notify(
+                f"until restart: the next start takes {self.settings.theme}, as {self.settings.theme_origin} says"
+            )
         else:
             keep_theme(theme.name)
 
@@ -385,7 +387,7 @@ class PaperdeskApp(App[str]):
     async def action_quit(self) -> None:
         """End what runs, within two seconds."""
         ended = await self._end_work()
-        self.exit("" if ended else "the desk was still at work and was left; its journal holds what was done")
+        self.exit("" if ended else "closed while the desk was still working; finished work is in its journal")
 
     async def on_unmount(self) -> None:
         """End what runs where the app was ended otherwise: a page in a browser that was closed, a bug."""

@@ -234,7 +234,7 @@ def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
 
 
 def _go_on(run: str) -> str:
-    return f"`paperdesk backtest --resume {run}` goes on"
+    return f"`paperdesk backtest --resume {run}` continues"
 
 
 def _stopped(document: Mapping[str, Any]) -> str:

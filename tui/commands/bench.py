@@ -232,7 +232,7 @@ def bench_command(
         _study_memory(services, flags, presets or STUDIED, yes=yes)
     elif resume is not None:
         changing = {str(one.name) for one in click.get_current_context().command.params} - STAYS
-        _refuse(changing, "--resume goes on with a bench as it was begun")
+        _refuse(changing, "--resume continues a bench with its original settings")
         prepared = resumed(services, resume, jobs)
         if prepared.request.name != name:
             raise click.UsageError(f"--resume {resume} is a bench of {prepared.request.name}")

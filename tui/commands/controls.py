@@ -90,13 +90,13 @@ def _halt_lines(document: Document, flag: str) -> Iterator[str]:
         yield from _orders(document[part], state)
     if not any(document[part] for part, _ in parts):
         yield "no order waits, and none is with the broker"
-    yield f"go on with: paperdesk resume{flag}"
+    yield f"resume with: paperdesk resume{flag}"
 
 
 def _pause_lines(document: Document, flag: str) -> Iterator[str]:
     already, since = "" if document["changed"] else " already", halt_words(document["paused"])
     yield f"{standard_output().bold('PAUSED')}: the desk {document['desk']} is paused{already}, {since}"
-    yield f"go on with: paperdesk resume{flag}"
+    yield f"resume with: paperdesk resume{flag}"
 
 
 def _resume_lines(document: Document, only: str | None) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _resume_lines(document: Document, only: str | None) -> Iterator[str]:
     asked = [word for name, word in names.items() if only in (None, name)]
     ended = [word for word in asked if document[f"was_{word}"] is not None]
     for word in ended:
-        yield f"{desk} goes on; it was {word} {halt_words(document[f'was_{word}'])}"
+        yield f"{desk} resumed; it was {word} {halt_words(document[f'was_{word}'])}"
     if not ended:
         yield f"{desk} is not {' or '.join(asked)}"
     for word in names.values():

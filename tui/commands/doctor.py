@@ -171,7 +171,7 @@ def _model_lines(
         yield console.bold("Asked just now")
         yield from facts([(f"{spec}  ", probe_text(result)) for spec, result in probed.items()], console.width, 28)
         if not probed:
-            yield "nobody: the rules answer without a service"
+            yield "none: the rules answer without a service"
     yield ""
     prices = document["prices"]
     yield console.bold(f"Prices of {prices['as_of']}") + console.dim("   USD per million tokens")

@@ -174,7 +174,7 @@ def _noted(document: Mapping[str, Any]) -> Iterator[str]:
     from engine.reports.summary import by_agent, figures_text
     from tui.commands.daily import difference_lines
 
-    outcome = document["outcome"] or "not finished: it is at work, or was killed and goes on with the next one"
+    outcome = document["outcome"] or "unfinished: running, or killed and resumed by the next run"
     settings, changed = document["settings"], document["changed"]
     adopted = (f"{one['what']}: {one['before']} became {one['after']}" for one in document["adoptions"])
     rows = [

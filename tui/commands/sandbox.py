@@ -158,7 +158,7 @@ def _next_steps(environment: Mapping[str, str], state: Path | None, folder: str 
     served = f" --state {shlex.quote(str(state or places.sandbox_books()))}"
     return "\n".join(
         [
-            "To go on by hand:",
+            "To continue manually:",
             *(f"  export {name}={shlex.quote(value)}" for name, value in exported.items()),
             f"  {program} report --session DATE     # also: decisions, equity, why SYMBOL DATE",
             f"  {program} sandbox{data}{named} --sessions 5     # plays the next five",

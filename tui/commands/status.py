@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 SHOWN = 60
 """Sessions of the curve under a status."""
-UNFINISHED = ": it is at work, or was killed and goes on with the next one"
+UNFINISHED = ": running, or killed and resumed by the next run"
 MODES = {"ask": "ask: an order is sent once it is approved", "observe": "observe: no order is sent"}
 """Modes that keep orders back, in words."""
 
@@ -217,7 +217,7 @@ def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> I
 
         yield "Rates", "\n".join(rate_words(one) for one in operation["rates"] if one["requests"] or one["limited"])
     counts, model = document["counts"], document["model"]
-    yield "So far", ", ".join(counted(counts[f"{name}s"], name) for name in ("decision", "order", "fill"))
+    yield "Total", ", ".join(counted(counts[f"{name}s"], name) for name in ("decision", "order", "fill"))
     yield "Models", use_words(model) if model["calls"] else ""
 
 

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 LOGGED_FAILURES = 20
 """Lines of the log about what failed in the app itself at most."""
 
-HALTED = "the desk is halted, and its time goes no further: K resumes it, or paperdesk resume"
+HALTED = "Halted. Press K or run `paperdesk resume`"
 """The answer to what would have it go on."""
-PAUSED = "the desk is paused, and no cycle begins: p goes on, or paperdesk resume"
+PAUSED = "Paused. Press p or run `paperdesk resume`"
 """The answer to what would begin a cycle meanwhile."""
 
 

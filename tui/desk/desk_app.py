@@ -97,6 +97,6 @@ def report_answers(app: App[str], commands: Sequence[Command]) -> None:
         case [Veto(reason=reason), *_]:
             report_action(app, f"{count} vetoed", "veto", *orders, *(("--reason", reason) if reason else ()))
         case [CancelOrder(), *_]:
-            report_action(app, "a cancellation is asked for", "cancel", *orders)
+            report_action(app, "cancellation requested", "cancel", *orders)
         case [Undo(), *_]:
-            report_action(app, "the last answer is taken back", "undo", *orders)
+            report_action(app, "last answer undone", "undo", *orders)

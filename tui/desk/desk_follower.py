@@ -108,7 +108,7 @@ class DeskRequests:
             self._early.append(command)
             if (runner := self.runner) is not None:  # it was opened meanwhile
                 self._send_early(runner)
-            return "the desk is opening: this is done as soon as it is open"
+            return "the desk is opening: this follows once it is open"
         if isinstance(command, RunCycle) and not runner.busy:
             self.asked = command
             self.starting, self.began, self.unbegun = True, time.monotonic(), ""
@@ -318,7 +318,7 @@ class DeskFollower:
                 await services.feed.follow(services.symbols, self._on_message)
         except PaperdeskError as error:
             self.board = None
-            what = "scheduled cycles do not run any more" if services.watches else "no live prices and news"
+            what = "scheduled cycles have stopped" if services.watches else "no live prices and news"
             bus.publish(Noticed("", services.clock.now(), "error", f"{what}: {error}"))
 
     def _on_message(self, message: FeedMessage) -> None:
@@ -448,7 +448,7 @@ class DeskFollower:
         """Stop showing another process's run as running, where nothing was heard of it for long."""
         if self.desk.running and not self._is_busy() and time.monotonic() - self._heard > QUIET_SECONDS:
             key = "C" if self.desk.run.startswith(RunKind.SYMBOL) else "r"
-            text = f"nothing was heard of the running cycle for five minutes: {key} goes on with it where it was killed"
+            text = f"no sign of the running cycle for five minutes: {key} resumes it if it was killed"
             line = Line(services.clock.now(), "warning", text)
             self.desk, self.requests.began = at_rest(with_line(self.desk, line)), None
 
@@ -552,7 +552,7 @@ async def bring_newest_closes(
             if added:
                 await read()
         except (PaperdeskError, OSError) as error:
-            trouble = f"the newest closes are not known: {one_line(str(error))}"
+            trouble = f"latest closes unavailable: {one_line(str(error))}"
         if trouble and trouble != warned:
             warn(trouble)
         warned = trouble

@@ -69,7 +69,7 @@ def greeting(source: Source, visit: Visit) -> str:
 
 def greeted_since(visit: Visit) -> str:
     """The beginning of every greeting since a visit."""
-    return f"since your last look ({visit.time:%Y-%m-%d %H:%M}):"
+    return f"since your last visit ({visit.time:%Y-%m-%d %H:%M}):"
 
 
 def _words(found: Changes) -> str:

@@ -190,11 +190,11 @@ class Playback:
             return
         ends = [(session, place) for place in self._ends if (session := self._points[place].session) is not None]
         if not ends:
-            self._go_to(0, "no session of this record is over yet")
+            self._go_to(0, "no session of this record is complete yet")
             return
         session, place = max((one for one in ends if one[0] <= wanted), default=ends[0])
-        which = "the first" if session > wanted else "the last" if place == ends[-1][1] else "one before"
-        self._go_to(place, "" if session == wanted else f"no session then: {which}")
+        which = "the first one" if session > wanted else "the last one" if place == ends[-1][1] else "the previous one"
+        self._go_to(place, "" if session == wanted else f"no session on that date; showing {which}")
 
     def play(self, speed: int | None = None) -> None:
         """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case: a
@@ -343,5 +343,5 @@ def event_text(event: Event) -> str:
     with suppress(IndexError):
         return after(DeskState(), event).lines[-1].text
     if isinstance(event, RunFinished):
-        return "your order was taken"
-    return "the books of the session are closed"
+        return "your order was accepted"
+    return "the session's books are closed"

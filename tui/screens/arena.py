@@ -341,8 +341,8 @@ class ArenaScreen(FramedScreen):
         if by_itself:
             self.notify(f"paperdesk {' '.join(arguments)}", markup=False, timeout=4)
         else:
-            report_action(self.app, "an arena is played", *arguments)
-        self._say_empty("no arena yet:\none is being played", "one is being played")
+            report_action(self.app, "the arena has started", *arguments)
+        self._say_empty("no arena yet:\none is running", "one is running")
         try:
             document = await run_command(self.desk_app.options, *arguments)
         except PaperdeskError:
@@ -390,7 +390,7 @@ def chat_content(day: ArenaDay) -> Content:
         truth = {True: "", False: "  invented", None: "  not judged"}[one["truth"]]
         parts += [(f"day {one['day']}  {one['agent']}{truth}  ", MUTED), f"{printable(one['text']).strip()}\n"]
     parts += _earlier(day, len(messages))
-    return Content.assemble(*parts) if parts else Content.styled("Nobody has said anything: rules do not chat.", MUTED)
+    return Content.assemble(*parts) if parts else Content.styled("No messages: rules do not chat.", MUTED)
 
 
 def strategies_content(day: ArenaDay, agent: str) -> Content:
@@ -406,7 +406,7 @@ def strategies_content(day: ArenaDay, agent: str) -> Content:
         parts += _decision(one)
     parts += _earlier(day, len(decisions))
     if len(parts) == 1:
-        parts.append((f"{agent} is a rule: it has neither strategies nor reasons.", MUTED))
+        parts.append((f"{agent} is a rule: it has no strategies or reasons.", MUTED))
     return Content.assemble(*parts)
 
 

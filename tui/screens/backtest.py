@@ -135,16 +135,16 @@ class RunKeys(FramedScreen):
         """Stop the run; what it did is kept."""
         running = next((run.spec.run for run in self._view.backtests if run.running), "")
         if self._send(StopBacktest(running)):
-            self.notify("stopping: what was done is kept", timeout=3)
+            self.notify("stopping: finished work is kept", timeout=3)
 
     def action_resume(self) -> None:
         """Go on with the chosen run, which was stopped."""
         run = self._run
         if run is None or run.status != STOPPED:
-            self.notify("only a run that was stopped can be gone on with", timeout=3)
+            self.notify("only a stopped run can be resumed", timeout=3)
         elif self._send(ResumeBacktest(run.spec.run, run.name)):
             self._show_begun()
-            report_action(self.app, "the backtest goes on", "backtest", "--resume", run.spec.run)
+            report_action(self.app, "the backtest resumes", "backtest", "--resume", run.spec.run)
 
     def action_mark(self) -> None:
         """Mark the chosen run to be drawn and compared with others, or take the mark away."""
@@ -444,7 +444,7 @@ class BacktestScreen(RunKeys):
             self.place_panes()
         elif self._send(StartBacktest(spec)):
             self._show_begun()
-            report_action(self.app, "a backtest is asked for", *arguments_of(spec))
+            report_action(self.app, "backtest requested", *arguments_of(spec))
 
     def _show_begun(self) -> None:
         view = self.desk_app.snapshot()
@@ -484,7 +484,7 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
             " starts the backtest   ",
             ("e", "bold $primary"),
             " to the form",
-            ("\nit runs beside the desk, which goes on", "$foreground 50%"),
+            ("\nit runs in parallel with the desk", "$foreground 50%"),
         )
     if run.status == FAILED:
         return Content.assemble((f"{run.name} failed\n", "bold $error-lighten-1"), (run.error, "$warning"))

@@ -210,7 +210,7 @@ class ChartScreen(OwnOrderKeys):
             self._timeframe = names[place]
             self.show_view(self._view)
         else:
-            self.notify(f"there are no {'longer' if step > 0 else 'shorter'} bars", timeout=2)
+            self.notify(f"no {'longer' if step > 0 else 'shorter'} bars", timeout=2)
 
     def action_crosshair(self) -> None:
         """Show what is known of one bar, or hide it."""
@@ -261,7 +261,7 @@ class ChartScreen(OwnOrderKeys):
         """Open the trail of the decision under the cursor."""
         decision = self._chosen()
         if decision is None:
-            self.notify("nothing was decided on this bar", timeout=3)
+            self.notify("no decision on this bar", timeout=3)
         else:
             self.open_trail(decision)
 
@@ -269,7 +269,7 @@ class ChartScreen(OwnOrderKeys):
         """Show the chart that the model was shown for the decision under the cursor."""
         decision = self._chosen()
         if decision is None or not self._view.sources:
-            self.notify("nothing was decided on this bar", timeout=3)
+            self.notify("no decision on this bar", timeout=3)
         else:
             self._paint(self._view.sources[0], decision)
 

@@ -37,7 +37,7 @@ class ChartImageScreen(ReadingScreen):
     )
 
     def __init__(self, title: str, path: Path, reading: str) -> None:
-        super().__init__(title, styled_answer(printable(reading).strip() or "No answer was taken about it."))
+        super().__init__(title, styled_answer(printable(reading).strip() or "No answer about it was used."))
         self._path = path
 
     def compose(self) -> ComposeResult:
@@ -67,7 +67,7 @@ async def show_image(screen: Screen[Any], source: Source, decision: Decision) ->
     app, symbol, session = cast("DeskApp", screen.app), decision.key.symbol, decision.key.session
     opened = app.snapshot().opened
     assert opened is not None  # its record is shown
-    screen.notify(f"painting what was seen for {session}", timeout=2)
+    screen.notify(f"drawing the chart of {session}", timeout=2)
     try:
         read = await opened.ask.read(source, lambda records, _: charts_read(records, decision))
         if not read:

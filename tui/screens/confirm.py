@@ -58,8 +58,8 @@ def halt_confirmation(controls: ControlState) -> Confirmation:
     unsent = sum(order.until is not None for order in controls.orders)
     halt = row_json.halt(controls.halted)
     if halt is None:
-        text = "No order is sent any more, by this app or by any run, until the desk is resumed."
-        count = f"{_count(sent)} with the broker already, and not canceled." if sent else ""
+        text = "No order will be sent, by this app or any run, until the desk is resumed."
+        count = f"{_count(sent)} already at the broker, and not canceled." if sent else ""
         title, action = "Halt the desk?", "halt"
     else:
         text = f"HALTED {halt_words(halt)}"
@@ -73,22 +73,22 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
     not known whether one has arrived; None where nothing is lost."""
     lines = [f"Your order {wanted.description} is not sent yet, and is dropped." for wanted in view.own_orders]
     lines += [
-        f"It is not known yet whether {one.order.side} {one.order.symbol} has arrived at the broker: that is looked up "
-        "at the next start."
+        f"It is unknown yet whether {one.order.side} {one.order.symbol} has arrived at the broker: "
+        "it is checked at the next start."
         for one in view.controls.orders
         if one.state is Waiting.UNKNOWN
     ]
     if view.busy and asks_models(view):
         left = len(view.desk.symbols) - view.desk.decided
         lines.append(
-            "A cycle is starting, and asks no model any more: the next run begins it anew."
+            "A cycle is starting, without further model calls: the next run starts it again."
             if view.starting
-            else f"A cycle is at work: {view.desk.decided} of {len(view.desk.symbols)} symbols are decided, its models "
+            else f"A cycle is running: {view.desk.decided} of {len(view.desk.symbols)} symbols are decided, its models "
             f"took {model_cost(view, view.desk.cost)} so far. They are kept; the next run decides the other {left}."
         )
     lines += [
-        f"The backtest {one.name} is at work ({one.fraction:.0%}): its sessions so far are kept, "
-        f"paperdesk backtest --resume {one.spec.run} goes on."
+        f"The backtest {one.name} is running ({one.fraction:.0%}): finished sessions are kept, "
+        f"paperdesk backtest --resume {one.spec.run} continues."
         for one in view.backtests
         if one.running and one.label and one.label != OFFLINE
     ]
@@ -107,7 +107,7 @@ def cycle_confirmation(symbol: str, label: str, usd_per_day: Decimal) -> Confirm
     """Before a run of one symbol by models that may cost something; None for the rules, which are free."""
     if label == OFFLINE:
         return None
-    text = f"{symbol} is decided alone by {label}, for the last completed session; the daily run leaves it out."
+    text = f"{symbol} will be decided alone by {label}, for the last completed session; the daily run leaves it out."
     return Confirmation(f"Run a cycle for {symbol}?", f"{text}\n\n{cost_limit(usd_per_day)}", (("y", "run"),))
 
 
@@ -196,8 +196,8 @@ def order_confirmation(view: Snapshot, order_id: str, width: int, *, approve: bo
     if not approve:
         lines.append("A vetoed order is never sent.")
     else:
-        lines.append("It is checked once more against the limits and then sent.")
-        lines += ["The desk is HALTED: it is sent when the desk is resumed."] if view.controls.halted else []
+        lines.append("It is checked against the limits again, then sent.")
+        lines += ["The desk is HALTED: the order is sent after it is resumed."] if view.controls.halted else []
     action, waiting = "approve" if approve else "veto", len(view.controls.waiting)
     more = (("e", "edit"), *((("u", "undo edit"),) if one.undoable else ())) if approve else (("r", "with a reason"),)
     every = (("A", f"{action} all {waiting}"),) if waiting > 1 else ()
@@ -207,7 +207,7 @@ def order_confirmation(view: Snapshot, order_id: str, width: int, *, approve: bo
 def cancellation(one: OpenOrder) -> Confirmation:
     """Before an order that was sent is canceled."""
     lines = [terms(row_json.order(one.order, one.decided)), "", f"It was sent, and is {one.order.state}."]
-    lines.append("What it has traded by then stays.")
+    lines.append("Fills until then stay.")
     return Confirmation("Cancel the order?", "\n".join(lines), (("y", "cancel the order"),), leave="keep it")
 
 

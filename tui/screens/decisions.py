@@ -243,7 +243,7 @@ class DecisionsScreen(FramedScreen):
             self._summarized = self._source, key
             self._read_trail(self._source, self._decided[key])
 
-    @work(group=f"{READING} summary", exclusive=True, exit_on_error=False, description="what counts of a decision")
+    @work(group=f"{READING} summary", exclusive=True, exit_on_error=False, description="summary of a decision")
     async def _read_trail(self, source: Source, one: FollowedDecision) -> None:
         pane = self.query_one("#summary", TrailPane)
         try:
@@ -278,10 +278,10 @@ class DecisionsScreen(FramedScreen):
     def _nothing(self) -> str:
         """The text where nothing has been decided: decisions are kept once all of a run's are there."""
         if self._view.busy:
-            return "nothing has been decided yet:\nthe cycle is at work"
+            return "no decision yet:\nthe cycle is running"
         if self._view.desk.run and self._at == 0:
-            return "nothing has been decided yet:\nr goes on with the last run where it was cut short"
-        return f"nothing has been decided yet{first_cycle_hint(self._view)}"
+            return "no decision yet:\nr resumes the interrupted run"
+        return f"no decision yet{first_cycle_hint(self._view)}"
 
     def _place(self) -> str:
         return f"  {self._at + 1}/{len(self._sources)}" if len(self._sources) > 1 else ""
@@ -312,7 +312,7 @@ class DecisionsScreen(FramedScreen):
             self._at = (self._at + step) % len(self._sources)
             self.show_view(self._view)
         else:
-            self.notify("only the desk has decided so far; a finished backtest shows here too", timeout=3)
+            self.notify("only the desk has decisions so far; finished backtests appear here too", timeout=3)
 
     @on(Table.Opened, "#decisions")
     def _opened(self, event: Table.Opened) -> None:
@@ -358,7 +358,7 @@ def bands_content(who: str, after: Document, *, plain: bool) -> Content:
     stated = after.get("calibration")
     if not stated:
         why = "states no confidence" if "calibration" in after else "reports a side, and no confidence"
-        return Content.styled(f"{who} {why}: how often it was right stands in the row.", MUTED)
+        return Content.styled(f"{who} {why}: its hit rate is in the row.", MUTED)
     return Content.assemble(*_bands(who, after["sessions"], stated, "#" if plain else "█"))
 
 

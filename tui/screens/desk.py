@@ -186,7 +186,7 @@ class DeskScreen(OrderActions):
             return
         names = [DESK_GROUP, *self._groups]
         if len(names) == 1:
-            self.notify("no group yet: W makes one", timeout=3)
+            self.notify("no group yet: W creates one", timeout=3)
         here = names.index(self._group.name) if self._group.name in names else 0
         self._show_group(names[(here + 1) % len(names)])
 
@@ -202,7 +202,7 @@ class DeskScreen(OrderActions):
         hint = "core: NVDA -AAPL" if shown == DESK_GROUP else "NVDA -AAPL"
         check = partial(changes_of, shown=shown)
         self.app.push_screen(
-            AskScreen(f"Symbols for {into} to watch; -SYMBOL takes one out", hint, check=check), answered
+            AskScreen(f"Symbols for {into} to watch; -SYMBOL removes one", hint, check=check), answered
         )
 
     def _change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:

@@ -130,7 +130,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         yield TimeBar()
         yield Hints(self.MODE, self.desk_app.settings.keys)
         quits = next(key.shown.split()[0] for key in self.desk_app.settings.keys if key.id == "go.quit")
-        small = f"too small for more: it takes {LEAST_COLUMNS} columns and {LEAST_ROWS} rows\n{quits} quits"
+        small = f"too small: needs {LEAST_COLUMNS} columns and {LEAST_ROWS} rows\n{quits} quits"
         yield Static(small, markup=False, id="too-small")
         with Container(id="body"):
             yield from self.compose_body()
@@ -285,7 +285,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
             self.app.copy_to_clipboard(text)
             self.notify("copied", timeout=2)
         else:
-            self.notify("there is no text to copy in this pane", timeout=2)
+            self.notify("no text to copy in this pane", timeout=2)
 
     def text_to_copy(self) -> str:
         """The content of the focused pane."""
@@ -319,7 +319,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
                 if refused := bridge.repeat_cycle():
                     self.notify(refused, markup=False, timeout=3)
             case None:
-                self.notify("there is nothing to repeat: no cycle failed", timeout=3)
+                self.notify("nothing to retry: no cycle failed", timeout=3)
 
     def action_log(self) -> None:
         """Show the log."""

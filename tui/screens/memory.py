@@ -65,7 +65,7 @@ class MemoryScreen(FramedScreen):
     def compose_body(self) -> ComposeResult:
         """Mount the table, the curve and the text."""
         with Horizontal(id="remembered"):
-            yield Table(MEMORIES, title="Memories", empty="they are being read", id="memories", classes="pane")
+            yield Table(MEMORIES, title="Memories", empty="loading", id="memories", classes="pane")
             with Vertical(id="one-memory", classes="column"):
                 yield CurvePlot(id="life", classes="pane")
                 yield TextPane(title="Memory", id="recorded", classes="pane")
@@ -105,7 +105,7 @@ class MemoryScreen(FramedScreen):
         table = self.query_one("#memories", Table)
         every = [*self._document["memories"], *self._document["forgotten"]]
         table.set_columns(memory_columns(every))
-        table.show(memory_rows(every), "nothing is remembered yet")
+        table.show(memory_rows(every), "no memories yet")
         if self._changed:  # what is forgotten goes to the end of the list, and the cursor with it
             self._changed = False
             table.follow_cursor()
@@ -175,7 +175,7 @@ class MemoryScreen(FramedScreen):
         """Pin the memory under the cursor to its layer, or let it go on from there."""
         one = self._chosen()
         if one is not None and "layer" not in one:
-            self.notify("it is forgotten: F restores it", timeout=3)
+            self.notify("forgotten: F restores it", timeout=3)
         elif one is not None:
             self._change(one["id"], MemoryChange.UNPIN if one["pinned"] else MemoryChange.PIN)
 
@@ -205,7 +205,7 @@ class MemoryScreen(FramedScreen):
         if self._view.place is not None:
             refused = PAST
         elif self._document.get("run") is not None:
-            refused = "this is a backtest's memory: the desk has none yet"
+            refused = "this memory belongs to a backtest: the desk has none yet"
         if refused:
             self.notify(refused, timeout=3, markup=False)
             return None
@@ -218,7 +218,7 @@ class MemoryScreen(FramedScreen):
     def _why_not(self, key: str) -> str:
         """The reason that a key finds no memory to act on."""
         if key:
-            return "the memory under the cursor is not read yet"
+            return "the memory under the cursor is still loading"
         return f"no memory is chosen: {one_line(self.query_one('#memories', Table).empty_text)}"
 
     @work(group="change", exit_on_error=False)
@@ -275,7 +275,7 @@ def memory_content(life: Document, changes: Sequence[Document]) -> Content:
         (f"of {one_line(life['owner'])}, born into {life['born_into']} with {life['born_with']:.1f}\n", MUTED),
     ]
     if life["hindsight"]:
-        text = f"written in training, with sight of what followed: it can be recalled from {life['available']} on\n"
+        text = f"written in training with hindsight: recallable from {life['available']} on\n"
         parts.append((text, "$warning"))
     parts.append(f"\n{printable(life['text']).strip()}\n\n")
     for change in changes:

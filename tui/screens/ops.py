@@ -73,7 +73,7 @@ class OpsScreen(FramedScreen):
                 yield Table(
                     RATES,
                     title="Rates",
-                    empty="no call today: those of the last minute count here",
+                    empty="no calls today: this shows the last minute",
                     id="rates",
                     classes="pane",
                 )
@@ -82,7 +82,7 @@ class OpsScreen(FramedScreen):
 
     def on_mount(self) -> None:
         """Focus the runs."""
-        self.query_one("#durations").border_title = "Seconds that a run took"
+        self.query_one("#durations").border_title = "Seconds per run"
         self.focus_pane("runs")
 
     def has_room_for(self, pane: Widget) -> bool:
@@ -219,9 +219,9 @@ def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, act
         coming = next_run_at(view.market.calendar, opened.schedule, now)
         next_run = f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC"
     elif acts and decided and opened.moves_on:
-        next_run = "n goes on to the next session"
+        next_run = "n runs the next session"
     if view.controls.paused is not None:
-        next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
+        next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: press p to resume"
     return f"session {closed} {state}; {next_run}"
 
 

@@ -50,7 +50,7 @@ class OwnOrderKeys(FramedScreen):
 
         def answered(key: str | None) -> None:
             if key and self._send(RunCycle(symbol)):
-                said = f"a cycle for {symbol} alone is asked for"
+                said = f"a cycle for {symbol} alone requested"
                 report_action(self.app, said, "--daily", "--symbol", symbol)
 
         question = cycle_confirmation(symbol, opened.label, opened.usd_per_day)
@@ -78,7 +78,7 @@ class OwnOrderKeys(FramedScreen):
         number = f"{size.number:f}"
         report_action(
             self.app,
-            f"{wanted.description} goes in {seconds:g} seconds: u takes it back",
+            f"{wanted.description} will be sent in {seconds:g} seconds: u undoes it",
             *("order", wanted.side, wanted.symbol, flag, number, "--yes"),
         )
 
@@ -90,7 +90,7 @@ class OwnOrderKeys(FramedScreen):
             if self._send(TakeBackOrder()):
                 self.app.clear_notifications()  # that it is to be sent holds no more
         else:
-            self.notify("nothing can be taken back: what was ordered is on its way", markup=False, timeout=3)
+            self.notify("nothing to undo: your orders are already sent", markup=False, timeout=3)
 
 
 class OrderActions(OwnOrderKeys):
@@ -116,7 +116,7 @@ class OrderActions(OwnOrderKeys):
     def action_cancel_order(self) -> None:
         """Cancel the order that was sent, once that is confirmed."""
         sent = self._view.controls.sent
-        one = self._meant(sent, "this order was not sent" if sent else "no order that was sent is open")
+        one = self._meant(sent, "this order was not sent" if sent else "no open order at the broker")
         if one is None:
             return
         from engine.messages.commands import CancelOrder
@@ -142,7 +142,7 @@ class OrderActions(OwnOrderKeys):
         if one is not None:
             self._give(Undo(one.order.id))
         else:
-            self.notify("nothing can be taken back: what was answered is sent, or ended", markup=False, timeout=3)
+            self.notify("nothing to undo: answered orders are sent or have ended", markup=False, timeout=3)
 
     @property
     def _facts_width(self) -> int:
@@ -229,7 +229,9 @@ class OrderActions(OwnOrderKeys):
 
     def _waiting_order(self) -> OpenOrder | None:
         waiting = self._view.controls.waiting
-        return self._meant(waiting, "this order does not wait for you" if waiting else "no order waits for approval")
+        return self._meant(
+            waiting, "this order is not waiting for approval" if waiting else "no order waits for approval"
+        )
 
     def _meant(self, orders: Sequence[OpenOrder], none: str) -> OpenOrder | None:
         """The one of some orders that is under the cursor of the table; from another pane that of the symbol, or the

@@ -161,5 +161,5 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
 def _text(ticket: Ticket, width: int) -> str:
     """The effect of an order, and what the limits say of it."""
     lines = list(facts(effect_facts(ticket.effect), width, label=8))
-    limits = f"NOT TAKEN: {ticket.refused}" if ticket.refused else "within the cash floor and the shares that are free"
+    limits = f"NOT TAKEN: {ticket.refused}" if ticket.refused else "within the cash floor and the free shares"
     return "\n".join([*lines, "", limits])

@@ -48,7 +48,7 @@ def help_text(table: Sequence[Key], width: int) -> Content:
             lines = wrapped(meaning, width - indent)
             parts += [(f"  {shown:<17}", "bold"), f"\n{' ' * indent}".join(lines), "\n"]
         parts.append("\n")
-    parts.append(("PAPER: nothing on this desk ever trades real money.\n", "$warning"))
+    parts.append(("PAPER: this desk never trades real money.\n", "$warning"))
     return Content.assemble(*parts)
 
 
@@ -122,9 +122,9 @@ def settings_text(config: Mapping[str, Any], settings: AppSettings) -> Content:
             parts.append((f"{line}  ({origin})\n", "bold") if origin else f"{line}\n")
         if not rows:
             parts.append(("  nothing\n", "$foreground 55%"))
-    parts.append(("\nKeys, by the ids that [bindings] takes\n", "bold $primary"))
+    parts.append(("\nKeys, with their ids for [bindings]\n", "bold $primary"))
     parts += [f"  {key.id:<24}{key.shown}\n" for key in settings.keys]
-    parts.append(("\nThe configuration's file changes them: paperdesk doctor says where it lies.\n", "$warning"))
+    parts.append(("\nChange them in the configuration file; `paperdesk doctor` shows where it is.\n", "$warning"))
     return Content.assemble(*parts)
 
 

@@ -54,7 +54,7 @@ class ControlKeys(SnapshotScreen):
         if not self._send(RunCycle()):
             return
         self.show_view(self.desk_app.snapshot())
-        asked = "a cycle is asked for"
+        asked = "cycle requested"
         if opened is not None and opened.label != OFFLINE:
             from tui.screens.confirm import cost_limit
 
@@ -70,7 +70,7 @@ class ControlKeys(SnapshotScreen):
                 self.notify(refused, markup=False, timeout=6)
             elif key:
                 self.show_view(self.desk_app.snapshot())
-                report_action(self.app, "the next session is run", "next")
+                report_action(self.app, "running the next session", "next")
 
         present = self.desk_app.bridge.present()
         if not present.controls.waiting or "demo" not in circumstances(present):
@@ -87,7 +87,7 @@ class ControlKeys(SnapshotScreen):
         pauses = self._view.controls.paused is None
         if self._send(Pause(STOP_REASON) if pauses else Unpause()):
             twin = ("pause", "--reason", STOP_REASON) if pauses else ("resume", "--only", "pause")
-            report_action(self.app, "the desk is paused" if pauses else "the pause is over", *twin)
+            report_action(self.app, "the desk is paused" if pauses else "the desk is resumed", *twin)
 
     def action_kill_switch(self) -> None:
         """Halt the desk, or resume it, once that is confirmed."""
@@ -100,7 +100,7 @@ class ControlKeys(SnapshotScreen):
         def answered(key: str | None) -> None:
             if key and self._send(Halt(STOP_REASON) if halts else Resume()):
                 twin = ("halt", "--reason", STOP_REASON) if halts else ("resume", "--only", "halt")
-                report_action(self.app, "the desk is halted" if halts else "the desk goes on", *twin)
+                report_action(self.app, "the desk is halted" if halts else "the desk is resumed", *twin)
 
         self.app.push_screen(ConfirmScreen(halt_confirmation(controls)), answered)
 
@@ -184,7 +184,7 @@ class TableKeys(Screen[None]):
         if table is None and self.TABLE:
             table = self.query_one(f"#{self.TABLE}", Table)
         if table is None:
-            self.notify("there is no table here", timeout=2)
+            self.notify("no table here", timeout=2)
         return table
 
     def action_sort(self) -> None:

@@ -159,7 +159,7 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
             return _end_choices(web=self.app.is_web, cycle=self._set_up.cycle)
         if self._working:
             return "one moment"
-        return "enter goes on   esc back" if question is not None else "enter begins   esc back"
+        return "enter next   esc back" if question is not None else "enter start   esc back"
 
     # What is done
 
@@ -178,7 +178,7 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
             self._ready = True
         except (PaperdeskError, OSError) as error:  # an OSError is that of the draft
             self._say(f"{error}", "$warning")
-            done = f"{written[0]} was written, and nothing else" if written else "Nothing was written"
+            done = f"{written[0]} was written, nothing else" if written else "Nothing was written"
             self._say(f"{done}: esc goes back to the answers, enter tries again.", "")
         finally:
             self._working = False

@@ -30,7 +30,7 @@ COLUMNS = (
 )
 OPENING = 0.05
 """Seconds between two looks whether the desk is open."""
-NONE_FITS = "no symbol that the desk knows fits:\npaperdesk fetch or import brings more"
+NONE_FITS = "no known symbol matches:\nadd more with paperdesk fetch or import"
 
 
 class SymbolSearchScreen(ShowsFailures, Dialog[str]):
@@ -51,7 +51,7 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
         with Vertical() as box:
             box.border_title = Content("Search a symbol")
             yield Input(placeholder="symbol or company", compact=True)
-            table = Table(COLUMNS, empty="reading what there is", id="found", classes="")
+            table = Table(COLUMNS, empty="loading symbols", id="found", classes="")
             table.can_focus = False
             yield table
             yield Static(self._keys(), id="complaint", markup=False)
@@ -117,7 +117,7 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
         """Add the symbol under the cursor to the group."""
         symbol = self.query_one(Table).cursor_key
         if self._add is None:
-            self._say("read-only: nothing is changed from here")
+            self._say("read-only")
         elif symbol:
             self._say(self._add(symbol) or f"{symbol} is in the group {self._group}")
             self._read()

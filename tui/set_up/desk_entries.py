@@ -51,8 +51,8 @@ def key_entry(invocation: Invocation) -> SetUp:
     requested = tuple(_keeping(one, kept.get(one.key, "")) for one in questions)
     return SetUp(
         title="API keys of this desk",
-        end="The account and the models are asked for an answer; then the keys are written, for you alone.",
-        done="The keys are kept.",
+        end="The account and the models are tested; then the keys are saved, readable only by you.",
+        done="The keys are saved.",
         questions=lambda answers: requested,
         keep=_keep_keys,
         cycle=False,
@@ -75,7 +75,7 @@ def _keeping(question: Question, kept: str) -> Question:
         return question
     return replace(
         question,
-        text=f"{question.text} Enter alone keeps the one that is there.",
+        text=f"{question.text} Enter keeps the current one.",
         check=lambda text: checked_key(text or kept),
     )
 
@@ -103,8 +103,8 @@ def symbol_entry(invocation: Invocation) -> SetUp:
 
     return SetUp(
         title="Symbols of this desk",
-        end=f"The symbols are written into {file}; the rest of it stays.",
-        done="The desk has its symbols.",
+        end=f"The symbols are written to {file}; the rest of it stays.",
+        done="The symbols are saved.",
         questions=lambda answers: (replace(asked, check=checked),),
         keep=keep,
         cycle=True,

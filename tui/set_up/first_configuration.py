@@ -30,7 +30,7 @@ ACCOUNT_KEYS = (
         text="Key of your Alpaca PAPER account, from its page under API Keys. A live account is refused.",
         check=checked_key,
     ),
-    Question(key=SECRET, name="Alpaca secret", text="The secret that belongs to the key.", check=checked_key),
+    Question(key=SECRET, name="Alpaca secret", text="The key's secret.", check=checked_key),
 )
 MODES = ("ask", "auto", "observe")
 
@@ -191,8 +191,7 @@ def _mode(text: str) -> str:
 SYMBOLS = Question(
     key="desk.symbols",
     name="Symbols",
-    text="Symbols that the desk decides about, with commas. Stocks of US exchanges and coins such as BTC-USD; "
-    f"{CRYPTO_AMONG_SHARES}.",
+    text=f"Symbols to trade, separated by commas: US stocks and crypto such as BTC-USD; {CRYPTO_AMONG_SHARES}.",
     proposed="AAPL,MSFT,NVDA",
     check=_symbols,
 )
@@ -205,7 +204,7 @@ def questions(answers: Answers, environ: Mapping[str, str] = os.environ) -> Sequ
         Question(
             key="desk.name",
             name="Desk",
-            text="Name of the desk. Its journal and its orders carry it.",
+            text="Name of the desk, used in its journal and order ids.",
             proposed="paper",
             check=desk_name,
         ),
@@ -226,7 +225,7 @@ def questions(answers: Answers, environ: Mapping[str, str] = os.environ) -> Sequ
             Question(
                 key="budget.usd_per_day",
                 name="Budget",
-                text="Dollars that models may cost in a day. A run that reaches it ends, and goes on the next day.",
+                text="Daily model budget in US dollars. A run that reaches it stops, and resumes the next day.",
                 proposed="5",
                 check=amount,
             )

@@ -56,7 +56,7 @@ def offered(invocation: Invocation) -> SetUpOffer:
     )
     return SetUpOffer(
         "Enter the API keys of this desk",
-        "of the account and the models, kept in a file for you alone",
+        "of the account and the models, in a file only you can read",
         partial(_keys, invocation),
         error=str(places.keys_file()),
         hint="enter API keys",

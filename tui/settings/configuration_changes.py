@@ -36,12 +36,12 @@ class ConfigurationChanges:
         try:
             now = _values(self._invocation.load().config)
         except PaperdeskError as error:
-            return f"the configuration has changed, and no cycle runs until it is right: {one_line(str(error))}"
+            return f"the configuration has changed; no cycle runs until it is valid: {one_line(str(error))}"
         keys = ", ".join(sorted(_differences(self._before, now)))
         if not keys:
             return ""
         what = f"{self._file} has changed since the desk was opened ({keys})"
-        return f"{what}: no cycle runs by what it was before; open the desk again"
+        return f"{what}: no cycle runs until the desk is reopened"
 
 
 def _stamp(file: Path) -> Stamp:

@@ -26,7 +26,7 @@ from tui.text.plain_text import printable
 LOOPBACK = "127.0.0.1"
 CLOSE_WITHIN = 3.0
 """Seconds that apps have to end when the server stops and asks them to; an app ends within two."""
-REOPEN = "The app has ended: once that is mended, reload this page to open it again."
+REOPEN = "The app has ended: fix the problem, then reload this page."
 PAGE = Path(__file__).with_name("web_page.html")
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -45,7 +45,7 @@ def run_attribution_lines(document: Row, width: int) -> Iterator[Line]:
     yield from ((line, "") for line in table_of(_WORTH, document["inputs"], max(width, WIDTH)))
     yield "", ""
     yield from paragraph(
-        "Without an input: the share of decisions that come out otherwise, the mean absolute change of the signed size "
+        "Without an input: the share of decisions that change, the mean absolute change of the signed size "
         "(points of the portfolio), and what leaving it out would have added to the return of the next session (basis "
         "points). Intervals resample whole sessions; there are none below 8 sessions.",
         width,
@@ -77,9 +77,9 @@ def _remainder(one: Row) -> str:
         f"{_points(one['everything']['change'])}: the remainder is {_points(one['remainder'])} points of the portfolio."
     )
     if one["unchanged"]["changed"]:
-        told += " Decided again with nothing left out it is not the same: every row holds that difference too."
+        told += " Re-running with nothing left out gives a different result: every row includes that difference."
     if one["characters"]:
-        told += " Owners are not in the sum, since one of them has to decide."
+        told += " Owners are not in the sum, because one of them must decide."
     return told
 
 

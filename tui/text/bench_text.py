@@ -150,7 +150,7 @@ def model_use_lines(models: Sequence[row_json.Row], width: int) -> Iterator[str]
     for use in models:
         asked = f"{use['spec']}: {row_json.use_words(use)}{row_json.cutoff_words(use)}; {use['refusals']:,} refused"
         figures = counted(use["unresolved_figures"], "figure")
-        yield from _indented("- ", f"{asked}; {figures} that stand nowhere in what was given", width)
+        yield from _indented("- ", f"{asked}; {figures} not found in the inputs", width)
 
 
 def _indented(mark: str, text: str, width: int) -> Iterator[str]:

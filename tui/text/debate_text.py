@@ -17,8 +17,8 @@ Row = Mapping[str, Any]
 
 _ENDS = {
     "agreement": "all agreed",
-    "no change": "a round changed nobody's advice",
-    "rounds": "its rounds were over",
+    "no change": "a round changed no advice",
+    "rounds": "all rounds were done",
     "budget": "its budget of questions was used up",
     "alone": "all others had abstained",
 }

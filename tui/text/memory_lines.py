@@ -16,10 +16,10 @@ Document = Mapping[str, Any]
 DECIDED = ("cited", "paid", "cost")
 """Changes that name a decision."""
 DONE = {
-    "pin": ("pinned: it stays in its layer", "unpin"),
-    "unpin": ("not pinned: it lives by the preset's constants", "pin"),
-    "forget": ("forgotten: it is never recalled again", "restore"),
-    "restore": ("restored: it can be recalled again", "forget"),
+    "pin": ("pinned: stays in its layer", "unpin"),
+    "unpin": ("unpinned: follows the preset's constants", "pin"),
+    "forget": ("forgotten: no longer recalled", "restore"),
+    "restore": ("restored: recallable again", "forget"),
 }
 """Result of every change, and the change that undoes it."""
 _INDENT = " " * 10
@@ -73,7 +73,7 @@ def forgotten_lines(title: str, document: Document) -> Iterator[str]:
         yield cut(f"{about}, forgotten by {one_line(one['by'])}", width)
         yield _INDENT + cut(one_line(one["text"]), width - len(_INDENT))
     if count:
-        yield "paperdesk memory restore ID takes one back"
+        yield "restore one with: paperdesk memory restore ID"
 
 
 def change_lines(document: Document) -> Iterator[str]:
@@ -86,7 +86,7 @@ def change_lines(document: Document) -> Iterator[str]:
     yield from wrapped(f"{short} is {done.replace(':', f'{already}:', 1)}", width)
     yield cut(f"  {document['symbol']} {one_line(document['kind'])}: {one_line(document['text'])}", width)
     if not document["applied"]:
-        yield "a run holds the memory: the change is made when it ends"
+        yield "a run is using the memory: the change is made when it ends"
     if document["changed"]:
         yield f"undo it with: paperdesk memory {undo} {short}"
 
@@ -115,9 +115,9 @@ def map_note(document: Document) -> str:
 
 def _none_of(document: Document) -> str:
     if not document["alive"]:
-        return "nothing is alive: it begins later, or has faded by then"
+        return "no live memories: none written yet, or all purged"
     kinds, symbols = ", ".join(document["kinds"]), ", ".join(document["symbols"])
-    return f"none of {document['alive']:,} fits; there are {kinds} of {symbols}"
+    return f"none of {document['alive']:,} match; available: {kinds} of {symbols}"
 
 
 def lifeline_lines(document: Document) -> Iterator[str]:
@@ -127,7 +127,7 @@ def lifeline_lines(document: Document) -> Iterator[str]:
     yield console.bold(f"{document['symbol']}  {document['kind']} of {document['session']}  {document['id']}")
     if document["hindsight"]:
         known = document["available"]
-        yield f"written in training, with sight of what followed: it can be recalled from {known} on"
+        yield f"written in training with hindsight: recallable from {known} on"
     yield from wrapped(one_line(document["text"]), width)
     yield from table_of(CHANGES, document["changes"], console.room)
     if document["values"] and document["changes"][-1]["layer"]:

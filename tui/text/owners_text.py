@@ -16,15 +16,15 @@ Row = Mapping[str, Any]
 MEANINGS = {
     "AFTER": "sessions after the one that was decided, at whose close an opinion is judged",
     "JUDGED": "opinions that took a side and whose outcome is known",
-    "RIGHT%": "the share of them that the price followed",
+    "RIGHT%": "the share of them that were right (hit rate)",
     "95%": "the interval of the figure before it; sessions that share a horizon are taken together",
-    "STATED%": "the mean confidence that was stated",
-    "BRIER": "mean squared distance of the confidence to what happened; 0.25 for a coin and a confidence of 0.5",
-    "SLUGGING": "mean gain where right over mean loss where wrong",
+    "STATED%": "mean stated confidence",
+    "BRIER": "Brier score: mean squared error of the confidence; 0.25 for a coin toss at 0.5",
+    "SLUGGING": "mean gain when right over mean loss when wrong",
     "RANK": "Spearman's correlation of signed size and change of the price, holds included",
     "BEFORE%": "RIGHT% of the first advice, before a debate",
     "ALL": "opinions or reports, with those that took no side",
-    "ABSTAINED": "opinions that were not given",
+    "ABSTAINED": "abstentions",
 }
 """The columns of these tables, and of the app's of the same, in its order."""
 
@@ -97,7 +97,7 @@ def _calibration_lines(owners: Mapping[str, Row], console: Console) -> Iterator[
         return
     found = sorted({(band["low"], band["high"]) for _, one in stated for band in one["calibration"]["bands"]})
     yield ""
-    yield console.bold("Stated confidence against what happened") + ", and RIGHT% within its bands"
+    yield console.bold("Stated confidence against outcomes") + ", and RIGHT% within its bands"
     head = ("OWNER", "AFTER", *(f"{low:g}-{high:g}" for low, high in found))
     rows = [(owner, f"+{one['sessions']}", *_bands(one["calibration"], found)) for owner, one in stated]
     yield from table(head, rows, {*head[1:]}, console.room)

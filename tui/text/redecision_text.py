@@ -41,11 +41,11 @@ def _comparison(one: Row, document: Row, width: int) -> Iterator[Line]:
     yield from ((line, "") for line in facts(list(_sides(one, document, either)), width))
     for title, lines in (
         ("The decision is the same", _same(one, either, width)),
-        ("What was decided otherwise", _changes(one, width)),
+        ("Changes in the decision", _changes(one, width)),
         ("What it rests on", _grounds(one, width)),
         ("Opinions of the owners", _opinions(one, width)),
-        ("What the agents said otherwise", _agents(one["agents"], either["owner"], width)),
-        ("What memory brought otherwise", _memories(one, width)),
+        ("Changes in the agents' answers", _agents(one["agents"], either["owner"], width)),
+        ("Changes in recalled memories", _memories(one, width)),
     ):
         found = list(lines)
         if found:
@@ -89,9 +89,9 @@ def _alike(one: Row, either: Row) -> str:
 def _headline(one: Row) -> str:
     before, after = (None if one[side] is None else action_words(one[side]) for side in ("then", "now"))
     if one["same"]:
-        return f"{before}; decided again: the same"
+        return f"{before}; re-run: the same"
     if before == after:
-        return f"{before}; decided again: {after}, on other grounds"
+        return f"{before}; re-run: {after}, on other grounds"
     return f"{before or 'not decided'}; decided again: {after or 'not decided'}"
 
 
@@ -99,16 +99,16 @@ def _sides(one: Row, document: Row, either: Row) -> Iterator[tuple[str, str]]:
     asked, now = document["asked"], document["now"]
     owner = "" if either["owner"] == "desk" else f", as {either['owner']}"
     left_out = f", without {', '.join(asked['without'])}" if asked["without"] else ""
-    recorded = ", recorded answers alone" if replays(asked["model"]) else ""
+    recorded = ", recorded answers only" if replays(asked["model"]) else ""
     yield "Then", f"{decided_by(document['then'])}{owner}, {_use(one['then'])}"
     yield "Now", f"{now['label']} (preset {now['name']}{left_out}{recorded}), {_use(one['now'])}"
-    yield "Run", f"{document['run']}; nothing of this is written to it"
+    yield "Run", f"{document['run']}; nothing is written to it"
     yield "Note", "\n".join(document["notes"])
 
 
 def _use(side: Row | None) -> str:
     """Calls of models for a decision, and their cost."""
-    return use_words(side["model"]) if side and side["answers"] else "nobody was asked"
+    return use_words(side["model"]) if side and side["answers"] else "no model calls"
 
 
 def _change(change: Row, width: int, indent: str) -> Iterator[Line]:

@@ -41,7 +41,7 @@ RUNS = (
 def list_lines(document: Document) -> Iterator[str]:
     """The list, a line a run."""
     if not document["count"]:
-        yield "no run fits; paperdesk backtest makes one"
+        yield "no matching run; `paperdesk backtest` creates one"
         return
     yield from table_of(RUNS, document["runs"], max(standard_output().room, 160))
     yield from of_all(len(document["runs"]), document["count"])
@@ -98,7 +98,7 @@ def _differences(pair: Document, names: Mapping[str, str]) -> Iterator[str]:
     for row in decisions["rows"] if decisions else ():
         where = f"{row['session']} {row['symbol']} {one_line(row['owner'])}"
         yield f"    {where}: {_said(row['first'])}, then {_said(row['other'])}"
-    yield f"  trades: {trades['differing']:,} of {trades['compared']:,} are of one run alone"
+    yield f"  trades: {trades['differing']:,} of {trades['compared']:,} are in one run only"
     for row in trades["rows"]:
         # Exact, for two trades may differ in the last digit alone.
         run = names.get(row["run"], row["run"])
@@ -112,7 +112,7 @@ def _daily(daily: Document) -> str:
     if daily["low"] is None:
         return f"{found}, too few for an interval"
     told = "distinguishable" if daily["distinguishable"] else "not distinguishable"
-    needed = f"; about {counted(daily['sessions_needed'], 'session')} would tell" if daily["sessions_needed"] else ""
+    needed = f"; about {counted(daily['sessions_needed'], 'session')} needed" if daily["sessions_needed"] else ""
     interval = f"95 %: {percent(daily['low'], 4)} to {percent(daily['high'], 4)}"
     return f"{found}, {interval}: {told}{'' if daily['distinguishable'] else needed}"
 
@@ -143,4 +143,4 @@ def pruned_lines(document: Document) -> Iterator[str]:
     count = len(document["removed"])
     yield f"{counted(count, 'run')} removed, {stored(document['bytes'])}; {document['retained']:,} stay"
     for run in document["at_work"]:
-        yield f"  {run} stays: a process is playing it"
+        yield f"  {run} stays: it is running"

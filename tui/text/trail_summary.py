@@ -94,7 +94,7 @@ def _entries(document: Row, shown: Row) -> Iterator[_Entry]:
     yield _Entry("No decision" if shown["abstained"] else "Why", one_line(reason) or "no reason was given", most=12)
     if shown["unresolved_figures"]:
         figures = ", ".join(map(one_line, shown["unresolved_figures"]))
-        yield _Entry("", f"Figures that stand nowhere in what was given: {figures}", "warn", most=2)
+        yield _Entry("", f"Figures not found in the inputs: {figures}", "warn", most=2)
     yield from _reasons(shown)
     yield _Entry("Dissent", dissent_words(shown), most=3)
     for cut in shown["cuts"]:
@@ -134,7 +134,7 @@ def dissent_words(shown: Row) -> str:
         return f"{others or 'none'}, of {counted(voices, 'agent')} that took a side"
     votes = ", ".join(f"{count} {said}" for said, count in dissent["votes"].items()) or "no owner has an opinion"
     silent = f", {dissent['abstained']} abstained" if dissent["abstained"] else ""
-    return f"{votes}{silent}; {f'otherwise {others}' if others else 'nobody said otherwise'}"
+    return f"{votes}{silent}; {f'dissent {others}' if others else 'no dissent'}"
 
 
 def _voice(one: Row, decider: str) -> str:

@@ -107,7 +107,7 @@ def _charts(answers: Sequence[Row], width: int) -> Iterator[Line]:
         for title in answer["charts"]:
             how = "saw it as a picture" if answer["charts_seen"] else "read its figures as text"
             yield from paragraph(f"{one_line(title)}: {one_line(answer['agent'])} {how}", width)
-    yield "  v shows the picture.", "quiet"
+    yield "  v shows the chart.", "quiet"
 
 
 def _asked(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
@@ -153,20 +153,20 @@ def _memories(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line
         if before == opinion["owner"]:
             yield from paragraph(beginning(memory["text"], 2 * width), width, "    ")
         else:
-            yield f"    its text stands under {one_line(before)}", "quiet"
+            yield f"    its text is under {one_line(before)}", "quiet"
 
 
 def _answers(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
     answers, unanswered = (_of_owner(shown, part, opinion) for part in ("answers", "unanswered"))
     if not (answers or unanswered):
-        yield "  nobody was asked", "quiet"
+        yield "  no model calls", "quiet"
     for call in unanswered:
         yield from paragraph(_unanswered(call), width, "  ", "quiet" if call["kind"] == "preflight" else "warn")
     for number, answer in enumerate(answers, 1):
         before = seen.setdefault(f"{answer['agent']} {answer['answer']}", opinion["owner"])
         if before != opinion["owner"]:
             yield from _called(f"{number} ", answer)
-            yield f"    its answer stands under {one_line(before)}", "quiet"
+            yield f"    its answer is under {one_line(before)}", "quiet"
             continue
         yield from _answer(number, answer, {**shown, "reason": opinion["reason"]}, width)
 

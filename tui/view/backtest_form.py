@@ -96,14 +96,14 @@ def filled(
     first, last = _day("first", texts, wrong), _day("last", texts, wrong)
     warm_up = _day("warm_up_from", texts, wrong) if texts["warm_up_from"] else None
     if last is not None and last > today:
-        wrong["last"] = f"lies in the future; today is {today}"
+        wrong["last"] = f"is in the future; today is {today}"
     if first is not None and last is not None and first > last:
         wrong["first"] = "is after the last day"
     if warm_up is not None and first is not None and warm_up >= first:
         wrong["warm_up_from"] = "must be before the first day"
     preset, strategy = _decider(texts["decides"], presets, strategies, wrong)
     if strategy is not None and texts["model"]:
-        wrong["model"] = "a strategy asks no model; leave it empty"
+        wrong["model"] = "a strategy uses no model; leave it empty"
     cash = _cash(texts["cash"], wrong)
     if wrong or first is None or last is None:
         return Filled(None, wrong)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui.view.live_view import LiveView
     from tui.view.market_view import MarketView
 
-PAST = "this is the past, where nothing can be done: \\ returns to the present"
+PAST = "the past is read-only: \\ returns to the present"
 """The answer to a command while a recorded history is shown."""
 
 
@@ -28,7 +28,7 @@ class Retry(StrEnum):
     """A way to try again what failed."""
 
     OPEN = "open the desk"
-    REOPEN = "begin the app anew, which reads configuration and keys"
+    REOPEN = "restart the app to reload configuration and keys"
     RUN_CYCLE = "run the cycle"
 
 

@@ -60,7 +60,7 @@ class FormPane(ShowsFailures, VerticalScroll, can_focus=False):
         presets, strategies = await asyncio.to_thread(deciders)
         self._box("decides").suggester = SuggestFromList([*presets, *strategies])
         self.query_one("#deciders", Static).update(
-            f"Agents decide: {', '.join(presets)}.\n\nRules decide: {', '.join(strategies)}."
+            f"Presets: {', '.join(presets)}.\n\nStrategies: {', '.join(strategies)}."
         )
 
     def propose(self, spec: RunSpec, costs: str) -> None:

@@ -104,7 +104,7 @@ def _control_items(view: Snapshot) -> Iterator[Item]:
         since = f"{stop.since:{'%H:%M' if today else '%b %d %H:%M'}}"
         yield Item("since", f"{since} {cut(one_line(stop.reason), REASON)}".rstrip(), "warn")
     if mode is TradingMode.OBSERVE:
-        yield Item("", "observes: no order is sent", "warn")
+        yield Item("", "observe mode: no orders are sent", "warn")
     if waiting:
         yield Item("", f"{len(waiting)} to approve", "warn")
     if view.own_orders:

@@ -124,7 +124,7 @@ class Table(ScrollView, can_focus=True):
     @property
     def empty_text(self) -> str:
         """The text of the table while it shows no row."""
-        return f"no row fits /{self.filter_text}:\nesc clears it" if self._given else self._empty
+        return f"no row matches /{self.filter_text}:\nesc clears it" if self._given else self._empty
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Set other columns, and remove the rows."""

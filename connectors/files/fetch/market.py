@@ -212,7 +212,7 @@ class FolderFetch:
         return late
 
     def without_filings(self, symbols: Sequence[Symbol], day: date) -> list[Symbol]:
-        """Symbols whose filings were not fetched on a day."""
+        """Symbols whose filings not fetched on a day."""
         return [symbol for symbol in symbols if self._job.log.of(symbol).filings_on != str(day)]
 
     def note_filings(self, symbols: Sequence[Symbol], day: date) -> None:

@@ -91,7 +91,7 @@ def check_files(spec: ArenaSpec) -> None:
     or would be looked for in another folder."""
     here = str(Path.cwd())
     if spec.folder not in (None, here) and not all(Path(name).is_absolute() for name in spec.files):
-        raise UsageError(f"arena {spec.run} was begun in {spec.folder} with {', '.join(spec.files)}: go on from there")
+        raise UsageError(f"arena {spec.run} was begun in {spec.folder} with {', '.join(spec.files)}: resume it there")
     for name, known in spec.files.items():
         if _hash(name) != known:
             raise UsageError(f"{name} has changed since arena {spec.run} was begun: undo that, or play a new one")
@@ -196,7 +196,7 @@ def _record(run: str) -> Row:
 
 def _damaged(run: str, error: Exception) -> MalformedData:
     file = places.arena_file(run)
-    return MalformedData(f"{file}: not the record of an arena ({type(error).__name__}); remove it to play {run} anew")
+    return MalformedData(f"{file}: not the record of an arena ({type(error).__name__}); remove it to play {run} again")
 
 
 def keep_record(spec: ArenaSpec, document: Row | None) -> None:

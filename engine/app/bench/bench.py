@@ -235,7 +235,7 @@ def _played(
             )
         except PaperdeskError as error:
             if error.exit_code in MENDED:
-                error.args = (f"{error}; what was done is kept, `{go_on(prepared)}` goes on",)
+                error.args = (f"{error}; finished work is kept, `{go_on(prepared)}` continues",)
             raise
     played = done | {left[place]: one for place, one in ended.items()}
     if len(played) == len(jobs):
@@ -264,7 +264,7 @@ def _with_agents(
     interrupted = ""
     if rest:
         rows_done = f"{len(made.rows) - rest} of {len(made.rows)} rows are done"
-        interrupted = f"interrupted: {rows_done}; `{go_on(prepared)}` goes on"
+        interrupted = f"interrupted: {rows_done}; `{go_on(prepared)}` continues"
     return replace(
         bench,
         averages=tuple(a for table in prepared.tables for a in averages(table, made.agents.models, bench.cells)),

@@ -80,9 +80,9 @@ class BookingQueue:
             try:
                 await self._booked()
             except DeskHalted as error:
-                self._notice("error", f"what the account did is not booked: {error}")
+                self._notice("error", f"account activity not booked: {error}")
             except PaperdeskError as error:
-                self._notice("warning", f"what the account did is left to the next run: {error}")
+                self._notice("warning", f"account activity left to the next run: {error}")
             except Exception as error:  # a bug must be seen, and must not take the desk down
                 self._notice("error", f"a bug: {type(error).__name__}: {error}")
             self._last = now()

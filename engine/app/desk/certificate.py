@@ -41,7 +41,7 @@ def refusal(services: Services, preset: Preset) -> str:
         return ""
     kept = stored_certificate(services.desk)
     if kept is None:
-        return f"the preset {preset.name} trades an account only after its rehearsal, and there was none: {COMMAND}"
+        return f"the preset {preset.name} must pass its rehearsal before it trades an account: {COMMAND}"
     changed = ", ".join(_changed(kept, subject_of(services, preset)))
     day = str(kept["time"])[:10]
     if changed:

@@ -105,7 +105,7 @@ def empty_beginning(services: Services) -> str:
     """The reason why a demo desk that never ran begins without the history; empty where it has it, and for others."""
     other = other_settings(services) if is_demo(services) else ""
     return (
-        f"the demo's recorded history is of other settings ({other}): this desk begins empty, on {DUE}" if other else ""
+        f"the demo's recorded history has other settings ({other}): this desk starts empty, on {DUE}" if other else ""
     )
 
 

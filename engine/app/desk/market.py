@@ -234,12 +234,12 @@ async def refresh(
             _warn_of_differences(market, await market.bars(held), warn)
         except MissingData as error:
             warn(str(error))
-        await _or_warn(market.news([*own, *held]), "news was not fetched", warn)
+        await _or_warn(market.news([*own, *held]), "news not fetched", warn)
         today = clock.now().date()
         due = market.without_filings([*own, *held], today)
         if services.config.filings.user_agent:
             filings = services.fetch.filings(options, due, today - FILINGS_BACK)
-            if await _or_warn(filings, "filings were not fetched", warn):
+            if await _or_warn(filings, "filings not fetched", warn):
                 market.note_filings(due, today)
     return late
 
@@ -249,7 +249,7 @@ async def _or_warn(fetched: Awaitable[list[Fetched]], failure: str, warn: Callab
     try:
         await fetched
     except PaperdeskError as error:
-        warn(f"{failure}, the desk decides on what it has: {error}")
+        warn(f"{failure}, the desk decides with existing data: {error}")
         return False
     return True
 
@@ -272,7 +272,7 @@ async def _own_bars(
         done += await _some_bars(market, late)
         late = market.late(late, session)
     missing = f"{market.vendor} has no bar of {session} for"
-    advice = f"yet (feed {market.feed}); run again later, or take what does not trade any more off desk.symbols"
+    advice = f"yet (feed {market.feed}); run again later, or remove symbols that no longer trade from desk.symbols"
     if late and len(late) + len(impossible) == len(symbols):
         raise StaleData(f"{missing} {', '.join(late)} {advice}")
     faults = [PriceFault(symbol, session, f"{missing} {symbol} {advice}") for symbol in late]
@@ -288,8 +288,8 @@ async def _not_traded(services: Services, session: date, clock: Clock, symbols: 
     with suppress(PaperdeskError):  # then it counts as late
         messages = () if feed is None else await feed.latest(symbols)
     return {
-        one.symbol: f"{one.symbol} was not traded in the session of {session} (its last trade is of "
-        f"{one.time:%Y-%m-%d %H:%M} UTC): it is halted at its exchange, its orders wait, and nothing is decided on it"
+        one.symbol: f"{one.symbol} did not trade in the session of {session} (its last trade is of "
+        f"{one.time:%Y-%m-%d %H:%M} UTC): it is halted at its exchange, its orders wait, and it is not decided"
         for one in messages
         if isinstance(one, LastTrade) and one.time < services.calendar_for(one.symbol).opens_at(session)
     }
@@ -307,7 +307,7 @@ def _warn_of_differences(market: MarketFetch, done: Sequence[Fetched], warn: Cal
     for one in done:
         if one.differing:
             warn(
-                f"{one.path}: {one.differing} rows differ from what {market.vendor} says now; they are kept, "
+                f"{one.path}: {one.differing} rows differ from {market.vendor}'s current data and are kept, "
                 f"`paperdesk fetch {'actions' if one.path.parent.name == 'actions' else 'bars'} --symbols {one.name} "
                 "--again` replaces them"
             )
@@ -332,7 +332,7 @@ async def off_prices(
     try:
         theirs = await broker_closes(services, list(ours), session) if ours else {}
     except PaperdeskError as error:
-        warn(f"the closes of {session} are not compared with the broker's: {error}")
+        warn(f"the closes of {session} could not be compared with the broker's: {error}")
         return ()
     tolerance, faults = Decimal(str(services.config.broker.price_tolerance)), list[PriceFault]()
     for symbol, close in theirs.items():

@@ -270,8 +270,8 @@ async def _run_there(
     return await run_here(services, request, publish, gate)
 
 
-NO_CLOCK_TO_MOVE = "only the demo desk and a desk at the sandbox go on to their next session when asked to: this desk \
-goes by the clock of its market"
+NO_CLOCK_TO_MOVE = "only the demo desk and a desk at the sandbox can be advanced by a session: this desk \
+follows its market's clock"
 READY = timedelta(minutes=5)
 """Time from the end of a session until a desk at a sandbox can decide it."""
 

@@ -268,7 +268,7 @@ class _Run:
         self._record(Noticed(self.run, self.context.clock.now(), level, text))
 
 
-NEEDS_PRICES = "a cycle within the session needs live prices, and the desk's broker gives none"
+NEEDS_PRICES = "an intraday cycle needs live prices, which the desk's broker does not provide"
 
 
 async def run_daily(
@@ -371,7 +371,7 @@ class _Quotes:
             for one in await self.feed.latest(symbols):
                 self.prices.update(one)
         except (NetworkError, TryAgainLater, MissingData) as error:
-            text = f"prices cannot be asked for, the last ones that the feed has sent count: {error}"
+            text = f"prices unavailable, using the feed's last ones: {error}"
             self.publish(Noticed(self.run, self.clock.now(), "warning", text))
         return self.prices.prices(symbols, self.clock.now())
 

@@ -184,7 +184,7 @@ class DeskWatch:
 
     async def _cycle(self, scheduled: ScheduledRun, gate: Gate) -> None:
         if scheduled.within_session and self._is_paused():
-            self._notice("warning", f"left out, for the desk is paused: {described(scheduled)}")
+            self._notice("warning", f"skipped while paused: {described(scheduled)}")
             return
         if scheduled.within_session and self._is_decided(scheduled.session):
             await self._within(scheduled.session, scheduled.number, gate)
@@ -199,7 +199,7 @@ class DeskWatch:
             raise
         self._cut_short = isinstance(done, DeskRunResult) and done.paused is not None
         if isinstance(done, Finished):
-            self._notice("info", f"{done.session} is decided already ({done.run})")
+            self._notice("info", f"{done.session} is already decided ({done.run})")
         if done.error is not None:
             self._notice("error", f"{done.error} (code {done.error.exit_code})")
         with DeskJournal(self._services.desk) as journal:
@@ -262,7 +262,7 @@ class DeskWatch:
             with suppress(PaperdeskError):
                 await notify_of(self._services, failed, self._publish)
         except PaperdeskError as error:
-            self._notice("warning", f"the account is not compared: {error} (code {error.exit_code})")
+            self._notice("warning", f"the account could not be reconciled: {error} (code {error.exit_code})")
 
     def _take(self, message: FeedMessage) -> None:
         self._prices.update(message)
@@ -319,7 +319,7 @@ class Watch:
                 await self._until(scheduled.at)
             since = scheduled.at
             if scheduled.within_session and self.clock.now() - scheduled.at > TARDY:
-                self.report("warning", f"missed, and left out: {described(scheduled)}")
+                self.report("warning", f"missed, skipped: {described(scheduled)}")
                 continue
             await self._do(scheduled)
 
@@ -356,7 +356,7 @@ class Watch:
             return again < following
         if not self.paused():
             return self.cut_short()
-        self.report("warning", "the desk is paused: it decides once that is over (paperdesk resume)")
+        self.report("warning", "the desk is paused: it decides after `paperdesk resume`")
         while self.paused() and self.clock.now() < following:
             await self.sleep(PAUSE_CHECKS)
         return not self.paused()

@@ -79,7 +79,7 @@ class ApprovalDesk:
             why = {
                 TradingMode.AUTO: "sends its orders by itself: stop all of them with paperdesk halt, or set "
                 "broker.mode to ask",
-                TradingMode.OBSERVE: "only observes and sends nothing: set broker.mode to ask",
+                TradingMode.OBSERVE: "is in observe mode and sends nothing: set broker.mode to ask",
             }[self.mode]
             raise UsageError(f"the desk {self.desk} {why}")
         with records_in(self.journal, self.desk) as records:
@@ -183,7 +183,7 @@ def _selected(
         elif one.state not in ANSWERABLE[answer]:
             refused.append(_refusal(one, answer))
         elif answer == "undo" and not one.undoable:
-            refused.append(AnsweredOrder(one.order, "nothing to take back", decided=one.decided))
+            refused.append(AnsweredOrder(one.order, "nothing to undo", decided=one.decided))
         else:
             taken.append(one.order)
     return taken, refused
@@ -207,7 +207,7 @@ def _refusal(one: OpenOrder, answer: Answer) -> AnsweredOrder:
     if one.state in (Waiting.SENT, Waiting.UNKNOWN):
         return AnsweredOrder(one.order, f"sent already ({one.order.state})", answer != "approve", one.decided)
     assert one.until is not None  # an order that was not sent stays for a time
-    late = f"too late since {minute(one.until)}, it is not sent any more"
+    late = f"too late since {minute(one.until)}, it will not be sent"
     return AnsweredOrder(one.order, late, refused=True, decided=one.decided)
 
 

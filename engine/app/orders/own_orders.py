@@ -61,7 +61,7 @@ from engine.session.owner_books import has_books
 from engine.session.run import book_sent
 from engine.settings import places
 
-LEFT = "the program that took it ended before it was sent"
+LEFT = "the program that accepted it ended before it was sent"
 STOPPED = "the desk was halted before it was sent"
 
 
@@ -231,7 +231,7 @@ class _Placing:
         step = OrderTerms().step if terms is None else terms.step
         order = own_order(identity, self.wanted, price(symbol), self.context.session, held=held, whole=whole, step=step)
         if symbol in {one.symbol for one in self.traded.frozen}:
-            return order, f"{symbol} is frozen: its bars are not usable"
+            return order, f"{symbol} is frozen: its bars are unusable"
         floor = cash_floor(venue.portfolio, price, self.preset.sizing.cash_floor)
         refused = _halt_words(self.traded.reader, order, held) or await venue.restriction(symbol)
         refused = refused or own_refusal(order, power, price(symbol), floor=floor)
@@ -442,9 +442,9 @@ def _named(reader: JournalReader | None, names: Sequence[str]) -> list[OrderEntr
 
 def _why_not(order: Order) -> str:
     if order.state is OrderState.INTENDED:
-        return "the order was not sent yet: paperdesk veto keeps it from being sent"
+        return "the order was not sent yet: reject it with `paperdesk veto`"
     if order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN):
-        return "nobody knows yet whether the order has arrived: the next run asks the broker"
+        return "it is unknown yet whether the order has arrived: the next run asks the broker"
     return f"the order is {order.state} already"
 
 
@@ -455,7 +455,7 @@ def _on_simulated_market(
     assert reader is not None  # the order is in it
     _, fills = fill_session(services.desk_calendar(services.symbols), order, reader.sent_at(order.id))
     if now >= fills:
-        late = f"its session has opened, at {minute(fills)}: the next run books what it has traded"
+        late = f"its session has opened, at {minute(fills)}: the next run books its fills"
         return AnsweredOrder(order, late, refused=True, decided=entry.decided)
     ended = order.moved(OrderState.CANCELED)
     event = OrderMoved(entry.run, now, ended, BY_YOU)
@@ -519,5 +519,5 @@ def _came_to(entry: OrderEntry, theirs: OrderState | PaperdeskError | None) -> A
     elif order.state in SENT and theirs is OrderState.CANCELED:
         state, refused = NOT_BOOKED, False
     elif order.state in SENT:
-        state = f"not canceled yet, the broker has it as {theirs or 'unknown'}: ask again"
+        state = f"not canceled yet, its state at the broker is {theirs or 'unknown'}: try again"
     return AnsweredOrder(order, state, refused=refused, decided=entry.decided)

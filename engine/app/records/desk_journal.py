@@ -102,7 +102,7 @@ class DeskJournal:
 def desk_lock(desk: str, *, brief: bool = False) -> AbstractContextManager[None]:
     """Hold the desk's lock until the block ends. Raises TryAgainLater at once where another process holds it,
     ConfigError where nothing may be written."""
-    return one_process(places.lock_file(desk), f"another run of the desk {desk} is at work", brief=brief)
+    return one_process(places.lock_file(desk), f"another run of the desk {desk} is in progress", brief=brief)
 
 
 BRIEFLY = 10.0

@@ -107,7 +107,7 @@ def _day_faults(services: Services, market: Market, session: date, late: Collect
         except (MissingData, MalformedData) as error:
             yield PriceFault(symbol, session, str(error))
         if states[symbol] is DayState.UNTRADED:
-            text = f"{symbol} was not traded in the session of {session} (its volume is 0): its orders wait, and "
+            text = f"{symbol} did not trade in the session of {session} (its volume is 0): its orders wait, and "
             yield PriceFault(symbol, session, text + "nothing is decided on it", halted=True)
         elif states[symbol] is DayState.LATE and not set(states.values()) <= {DayState.LATE, None}:
             text = f"{symbol}: its bars end on {history.session(-1)}, and {session} is to be decided: fetch newer ones"

@@ -92,7 +92,7 @@ def _faults(spec: RunSpec, now: datetime) -> Iterator[tuple[object, str]]:
     )
     yield (
         not agents and (spec.model or spec.without),
-        "--model and --without belong to a preset of agents; a strategy asks nobody",
+        "--model and --without belong to a preset of agents; a strategy uses no model",
     )
     yield agents and spec.params, "--param belongs to a --strategy; a preset is changed in its own file"
     yield not spec.symbols, NO_SYMBOLS
@@ -100,7 +100,7 @@ def _faults(spec: RunSpec, now: datetime) -> Iterator[tuple[object, str]]:
     yield first > spec.last, f"--from {first} is after --to {spec.last}"
     yield spec.warm_up_from and start >= first, f"--warm-up-from {spec.warm_up_from} is not before --from {first}"
     yield min(first, start) <= FIRST_SESSION, f"the calendars begin on {FIRST_SESSION}; choose a later --from"
-    yield spec.last > now.date(), f"--to {spec.last} lies in the future; today is {now:%Y-%m-%d}"
+    yield spec.last > now.date(), f"--to {spec.last} is in the future; today is {now:%Y-%m-%d}"
     yield spec.cash is not None and spec.cash <= 0, f"--cash {spec.cash}: it must be above zero"
     for flag, cost in (("--commission", spec.commission), ("--slippage", spec.slippage_bp)):
         yield cost is not None and cost < 0, f"{flag} {cost}: a cost is not below zero"

@@ -131,7 +131,7 @@ def _models(services: Services, connect: bool) -> Iterator[Finding]:
         for spec, result in probed.items():
             yield Finding("Services", str(spec), OK if has_answered(result) else FAIL, probe_text(result))
         if not probed:
-            yield Finding("Services", "none", NOTE, "no service is configured, nobody was asked")
+            yield Finding("Services", "none", NOTE, "no service is configured")
 
 
 def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]:
@@ -155,7 +155,7 @@ def needed_keys(services: Services, agents: Sequence[AgentModel]) -> Mapping[str
 def _places() -> Iterator[Finding]:
     for name, folder in (("data", places.data_dir()), ("cache", places.cache_dir()), ("logs", places.logs_dir())):
         there = _existing(folder)
-        made = "" if there == folder else " (made when it is needed)"
+        made = "" if there == folder else " (created on first use)"
         if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
             yield Finding("Places", name, OK, f"{folder}{made}")
         else:
@@ -223,8 +223,8 @@ def _missed(services: Services, connect: bool) -> Iterator[Finding]:
         due = session_to_decide(calendar, services.symbols, None, now)
         missed = missed_sessions(journal.reader, calendar, due)
         days = ", ".join(map(str, missed))
-        said = f"no daily run came for {days}: look at the timer that starts them, and at notify.ping" if missed else ""
-        yield Finding("Journals", "sessions", NOTE if missed else OK, said or "a run came for every session of late")
+        said = f"no daily run for {days}: check the timer that starts them, and notify.ping" if missed else ""
+        yield Finding("Journals", "sessions", NOTE if missed else OK, said or "no missed sessions recently")
 
 
 def _operation(services: Services) -> tuple[list[Finding], list[Finding]]:
@@ -237,10 +237,10 @@ def _operation(services: Services) -> tuple[list[Finding], list[Finding]]:
             code = "exit code not recorded" if run["exit_code"] is None else f"exit code {run['exit_code']}"
             said = f"{run['id']}: {run['outcome']}, {code}"
             if run["outcome"] is None:
-                said = f"{run['id']}: at work, or killed; the next run goes on with it"
+                said = f"{run['id']}: running, or killed; the next run resumes it"
             runs.append(Finding("Journals", "last run", NOTE if run["exit_code"] else OK, said))
         limited = any(one["limited"] for one in found["rates"])
-        loads = "; ".join(map(rate_words, found["rates"])) or "no model was asked today"
+        loads = "; ".join(map(rate_words, found["rates"])) or "no model calls today"
         return runs, [Finding("Models", "rates", NOTE if limited else OK, loads)]
     return [], []
 
@@ -258,7 +258,7 @@ def _drills() -> Iterator[Finding]:
         more = f", not {', '.join(failed)}" if failed else ""
         yield Finding("Drill", place, FAIL if failed else OK, detail + more)
     if not kept:
-        yield Finding("Drill", "drills", OK, "none yet: `paperdesk drill`")
+        yield Finding("Drill", "drills", OK, "none yet: run `paperdesk drill`")
 
 
 def _rehearsal(services: Services) -> Iterator[Finding]:
@@ -297,7 +297,9 @@ def _data(services: Services) -> Iterator[Finding]:
         return
     if not folder.is_dir():
         made = config.data.folder is None
-        detail = f"{folder}: nothing was fetched yet; the first run does, or `paperdesk fetch`" if made else str(folder)
+        detail = (
+            f"{folder}: nothing fetched yet; the first run fetches, or run `paperdesk fetch`" if made else str(folder)
+        )
         yield Finding("Data", "source", OK if made else FAIL, detail)
         return
     yield Finding("Data", "source", OK, str(folder))
@@ -396,7 +398,7 @@ def _clock(services: Services) -> Iterator[Finding]:
         calendar = exchange_calendar(name, places.session_table(name))
         last, left = calendar.last_closed(now), calendar.ends - now.date()
         detail = f"last completed session {last}; sessions known until {calendar.ends}"
-        advice = "" if left > _SOON else ": bring exchange_calendars up to date by then"
+        advice = "" if left > _SOON else ": upgrade exchange_calendars by then"
         yield Finding("Clock", name, NOTE if advice else OK, detail + advice)
     except PaperdeskError as error:
         yield Finding("Clock", name, FAIL, str(error))
@@ -461,7 +463,7 @@ def _clock_finding(config: Config, ahead: timedelta, theirs: datetime) -> Findin
     detail = f"{theirs:%Y-%m-%d %H:%M:%S} UTC, {abs(ahead).total_seconds():,.1f} s "
     detail += "ahead of this machine" if ahead > timedelta() else "behind this machine"
     if config.broker.clock == "broker":
-        return Finding(AREA, "clock", OK, f"{detail}; the desk goes by the broker's")
+        return Finding(AREA, "clock", OK, f"{detail}; the desk follows the broker's")
     if abs(ahead) > _FAR_APART:
         advice = 'set this machine\'s clock, or broker.clock = "broker" for a sandbox with a clock of its own'
         return Finding(AREA, "clock", FAIL, f"{detail}: {advice}")
@@ -478,7 +480,7 @@ async def _account_finding(broker: Broker) -> Finding:
         f"{money(account.equity)}, {counted(len(account.positions), 'position')}, {counted(waiting, 'open order')}"
     )
     if account.blocked:
-        return Finding(AREA, "account", FAIL, f"{detail}: {account.blocked}; look at the account at the broker")
+        return Finding(AREA, "account", FAIL, f"{detail}: {account.blocked}; check the account at the broker")
     odd = account.status.upper() != "ACTIVE" or account.currency != "USD" or account.cash < 0
     return Finding(AREA, "account", NOTE if odd else OK, detail)
 

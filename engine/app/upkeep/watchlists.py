@@ -187,8 +187,8 @@ def _own(name: str) -> str:
 
 
 def _no_group(name: str, groups: Groups) -> MissingData:
-    known = f"those that exist are {', '.join(groups)}" if groups else "none was made yet"
-    return MissingData(f"there is no watchlist {name}: {known}")
+    known = f"existing: {', '.join(groups)}" if groups else "none exists yet"
+    return MissingData(f"no watchlist {name}: {known}")
 
 
 def _symbols(texts: Iterable[str]) -> tuple[Symbol, ...]:
@@ -196,7 +196,7 @@ def _symbols(texts: Iterable[str]) -> tuple[Symbol, ...]:
 
 
 def _locked() -> AbstractContextManager[None]:
-    return one_process(places.watchlists().with_suffix(".lock"), "another change of the watchlists is at work")
+    return one_process(places.watchlists().with_suffix(".lock"), "another process is changing the watchlists")
 
 
 def _write(groups: Groups) -> None:

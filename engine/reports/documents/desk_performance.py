@@ -55,7 +55,7 @@ def _stretch(reader: JournalReader, entry: RunEntry) -> Stretch:
     last = entry.session or date.max
     points = tuple(point for point in reader.equity() if point.session <= last)
     if not points:
-        raise MissingData(f"no session of {entry.id} is closed yet: there is nothing to report on")
+        raise MissingData(f"no session of {entry.id} is closed yet: nothing to report")
     return Stretch(
         initial_value=points[0].value,
         equity=points,

@@ -138,7 +138,7 @@ def _row(held: _Held, closes: Mapping[Symbol, SymbolCloses]) -> Row:
 
 
 def _calibration(voiced: Mapping[Place, Opinion], closes: Mapping[Symbol, SymbolCloses], horizon: int) -> Row | None:
-    """Stated confidence against what happened, over the opinions that took a side; None where none stated any."""
+    """Stated confidence against outcomes, over the opinions that took a side; None where none stated any."""
     judged = [
         (float(one.confidence), DIRECTIONS[one.action] * change > 0)
         for (session, symbol), one in voiced.items()

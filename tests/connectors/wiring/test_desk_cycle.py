@@ -289,7 +289,7 @@ def test_prices_that_cannot_be_asked_for_are_the_last_closes_and_that_is_said(
     result = cycle(config, 2, model, heard)
     assert isinstance(result, DeskRunResult)
     said = [event.text for event in heard if isinstance(event, Noticed)]
-    assert any("prices cannot be asked for" in text for text in said)
+    assert any("prices unavailable" in text for text in said)
     assert "ORVL has no price at this moment: its last close is taken" in said
     views = {view.symbol: view for view in model.views()}
     assert views["ORVL"].holding.price == model.views()[0].holding.price

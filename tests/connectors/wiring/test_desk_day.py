@@ -137,7 +137,7 @@ def test_a_session_that_the_books_have_passed_is_refused() -> None:
 
 
 def test_two_runs_at_once_are_one_run_and_a_wait() -> None:
-    with desk_lock("mine"), pytest.raises(TryAgainLater, match="mine is at work"):
+    with desk_lock("mine"), pytest.raises(TryAgainLater, match="mine is in progress"):
         run(desk(), Wall(FRIDAY))
     assert isinstance(run(desk(), Wall(FRIDAY)), DeskRunResult)
 

@@ -422,7 +422,7 @@ async def test_news_that_fails_is_a_warning_and_bars_that_fail_an_error(
     monkeypatch.setattr("connectors.alpaca.market_data.AlpacaData.__init__", hasty)
     server.fault("server_error", path="/v1beta1/news", count=0)
     warnings, _ = await refreshed(tmp_path, LATER)
-    assert [text for text in warnings if "news was not fetched" in text] == warnings
+    assert [text for text in warnings if "news not fetched" in text] == warnings
     assert len(warnings) == 1
     server.fault("server_error", path="/v2/stocks/bars", count=0)
     with pytest.raises(NetworkError):
@@ -456,7 +456,7 @@ async def test_filings_come_once_a_day_and_their_failure_is_a_warning(start: Sta
         assert len(web.asked) == asked
     bad = {"user_agent": "nobody"}
     warnings, _ = await refreshed(tmp_path, LATER + timedelta(hours=4), filings=bad)
-    assert [text for text in warnings if "filings were not fetched" in text] == warnings
+    assert [text for text in warnings if "filings not fetched" in text] == warnings
     assert len(warnings) == 1
 
 

@@ -73,7 +73,7 @@ def test_a_made_up_figure_in_a_report_is_no_source(preset: str) -> None:
     assert all(one.unresolved_figures[0] == target_of(one.key.session) for one in found)
     printed = document(report)
     assert printed["unresolved_figures"] == sum(len(one.unresolved_figures) for one in made) >= 2 * len(found)
-    assert any(name == "Figures" and "stand nowhere" in text for name, text in totals(printed))
+    assert any(name == "Figures" and "not found in the inputs" in text for name, text in totals(printed))
 
 
 @pytest.mark.parametrize("preset", DECIDING)

@@ -89,7 +89,7 @@ def test_each_run_fetches_its_session_first_and_says_what_failed(sandbox: Sandbo
     with JournalReader(places.desk_journal("paper")) as reader:
         kept = [event for _, event in reader.events_after(0, second.run) if isinstance(event, Noticed)]
     shown = [event for event in heard if isinstance(event, Noticed) and event.run == second.run]
-    assert [event.text for event in kept if "news was not fetched" in event.text]
+    assert [event.text for event in kept if "news not fetched" in event.text]
     assert kept == shown
     sandbox.clear_faults(fault)
     sandbox.advance("close")

@@ -53,7 +53,7 @@ class Noon:
         ({"warm_up_from": date(2024, 3, 4)}, "--warm-up-from 2024-03-04 is not before --from"),
         ({"first": date(1999, 3, 4), "warm_up_from": None}, "calendars begin"),
         ({"warm_up_from": date(2000, 1, 1)}, "calendars begin"),
-        ({"last": date(2025, 7, 2)}, "lies in the future; today is 2025-07-01"),
+        ({"last": date(2025, 7, 2)}, "is in the future; today is 2025-07-01"),
         ({"cash": Decimal(0)}, "--cash 0: it must be above zero"),
         ({"cash": Decimal(-1)}, "--cash -1"),
         ({"commission": Decimal("-0.1")}, "--commission -0.1: a cost is not below zero"),

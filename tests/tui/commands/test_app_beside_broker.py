@@ -97,11 +97,11 @@ async def test_the_past_shows_orders_of_ones_own_as_they_were_shown_live(
             await shown(pilot)
             assert f"Mkt {'CLOSED' if view.place.text == 'run done' else 'OPEN'}" in bar(pilot)
             assert "Cycle" not in bar(pilot)
-            assert places_shown[-1] in log(pilot) or places_shown[-1] == "your order was taken"
+            assert places_shown[-1] in log(pilot) or places_shown[-1] == "your order was accepted"
             await pilot.press("less_than_sign")
         assert places_shown[0].startswith("order failed: SELL 3 TMBK"), places_shown
         taken, filled, acknowledged, _ = places_shown[1:]
-        assert (taken, acknowledged) == ("your order was taken", "ORVL BUY order acknowledged")
+        assert (taken, acknowledged) == ("your order was accepted", "ORVL BUY order acknowledged")
         assert filled.startswith("ORVL BUY ")
         done = view.place.number
         for key in (*("greater_than_sign",) * 4, "left_curly_bracket"):
@@ -168,7 +168,7 @@ async def test_a_new_accounts_prices_are_fetched_when_the_app_opens_and_closes_a
             await asyncio.to_thread(server.fault, "wrong_key", path="/v2/stocks/bars", count=0)
             await asyncio.to_thread(after_close, server)  # a close that no run has fetched
             await until(pilot, lambda: view().sources[0].version > read)
-            await until(pilot, lambda: "the newest closes are not known: " in log(pilot))
+            await until(pilot, lambda: "latest closes unavailable: " in log(pilot))
             await asyncio.to_thread(server.clear_faults)
             await asyncio.to_thread(server.advance, "open")
             await asyncio.to_thread(server.advance, "10m")

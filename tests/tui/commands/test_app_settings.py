@@ -215,10 +215,10 @@ async def test_no_cycle_runs_by_a_configuration_that_has_changed_until_the_desk_
         await pilot.press("escape")
         await until(pilot, lambda: not strip(pilot))
         await pilot.press("r")
-        await until(pilot, lambda: "no cycle runs by what it was before" in strip(pilot))
+        await until(pilot, lambda: "no cycle runs until the desk is reopened" in strip(pilot))
         assert not places.desk_journal("demo").exists()
         write("[broker]\nmode = 5\n")
-        await until(pilot, lambda: "no cycle runs until it is right" in strip(pilot) and "broker.mode" in strip(pilot))
+        await until(pilot, lambda: "no cycle runs until it is valid" in strip(pilot) and "broker.mode" in strip(pilot))
         write(BEGUN + '[app]\ntheme = "light"\n')  # what concerns the app alone is read when it opens
         await until(pilot, lambda: not pilot.app.bridge._follower.changed)  # type: ignore[attr-defined]
         await pilot.press("r")

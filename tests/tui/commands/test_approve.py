@@ -177,7 +177,7 @@ def test_an_edit_is_held_against_the_limits_said_everywhere_and_can_be_undone(
     undone = run("undo", symbol, *at)
     assert undone.code == 0 and edited in undone.out and undone.out.splitlines()[0].endswith("taken back: waits")
     assert f"for {Decimal(order['notional']):,.2f}: taken back: waits" in run("undo", symbol, *at).out
-    assert run("undo", order["id"], *at).out.splitlines()[0].endswith("nothing to take back")
+    assert run("undo", order["id"], *at).out.splitlines()[0].endswith("nothing to undo")
     nothing = f"no order of the desk {order['desk']} has an answer to take back"
     assert all(run("undo", *what, *at).out.splitlines().count(nothing) == 1 for what in ((), ("--all",)))
     run("resume", *at)

@@ -163,7 +163,7 @@ def test_other_closes_of_a_coin_warn_and_freeze_it(
 def test_closes_that_cannot_be_asked_for_are_said_not_to_be_compared(run: Run, coins: SandboxServer) -> None:
     coins.fault("body", path="/v1beta3/crypto/us/snapshots", status=400, count=0, message='{"message": "not today"}')
     said = run("--daily")
-    assert said.code == 0 and "closes of 2024-10-20 are not compared with the broker's" in said.err
+    assert said.code == 0 and "closes of 2024-10-20 could not be compared with the broker's" in said.err
 
 
 def test_an_account_that_may_not_read_the_snapshots_of_its_feed_is_compared_by_bars(

@@ -175,7 +175,7 @@ def test_a_finished_run_is_found_without_heavy_libraries(desk: Path) -> None:
 def test_a_held_lock_ends_the_run_while_it_is_held(run: Run, fresh: Path) -> None:
     with desk_lock("demo"):
         ended = run("--daily", "--session", "2025-03-11")
-    assert ended.code == 75 and "another run of the desk demo is at work" in ended.err
+    assert ended.code == 75 and "another run of the desk demo is in progress" in ended.err
     assert run("--daily", "--session", "2025-03-11").code == 0
 
 

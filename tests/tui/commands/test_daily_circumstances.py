@@ -217,13 +217,13 @@ def test_a_symbol_that_is_halted_all_day_has_no_bar_and_is_told_on_the_trail(
     rule = server.fault("halted", symbol="ORVL")
     after_close(server)
     said = run("--daily", "--json")
-    assert said.code == 0 and "ORVL was not traded in the session of 2025-03-11" in said.err, said.err
+    assert said.code == 0 and "ORVL did not trade in the session of 2025-03-11" in said.err, said.err
     assert "halted at its exchange, its orders wait" in said.err
     assert (said.json["outcome"], said.json["frozen"]) == ("done", {})
     assert {one["symbol"] for one in said.json["decisions"]} == {"HLXM"}
     (order,) = run("why", "ORVL", "2025-03-10", "--json").json["decisions"][0]["orders"]
     assert order["state"] == "expired"
-    assert order["moves"][-1]["detail"].endswith("ORVL was not traded in the session of 2025-03-11, as when halted")
+    assert order["moves"][-1]["detail"].endswith("ORVL did not trade in the session of 2025-03-11, as when halted")
     assert "as when halted" in " ".join(run("why", "ORVL", "2025-03-10").out.split())
     server.clear_faults(rule)
     after_close(server)

@@ -85,7 +85,7 @@ def test_of_two_runs_at_once_one_works_and_the_other_says_to_try_again(
     second = at_work()
     _, said = second.communicate(timeout=600)
     assert second.returncode == 75
-    assert "another run of the desk paper is at work" in said
+    assert "another run of the desk paper is in progress" in said
     assert first.poll() is None
     released.set()
     _, err = first.communicate(timeout=600)

@@ -189,7 +189,9 @@ def test_value_exposure_and_rolling_figures_are_drawn(reported: tuple[dict[str, 
     assert f"Sharpe ratio over the last {window} sessions" in page
     parts = [returns[end - window : end] for end in range(window, len(returns) + 1)]
     moved = [stdev(part) * math.sqrt(252) for part in parts]
-    assert values_of(charts["rolling Volatility a year"]) == pytest.approx(moved, abs=(max(moved) - min(moved)) / 40)
+    assert values_of(charts["rolling Annualized volatility"]) == pytest.approx(
+        moved, abs=(max(moved) - min(moved)) / 40
+    )
     sharpes = [fmean(part) / stdev(part) * math.sqrt(252) for part in parts]
     assert values_of(charts["rolling Sharpe ratio"]) == pytest.approx(sharpes, abs=(max(sharpes) - min(sharpes)) / 40)
 

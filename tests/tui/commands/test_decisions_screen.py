@@ -223,4 +223,4 @@ async def test_a_desk_whose_first_run_was_killed_says_that_r_goes_on_with_it(
         await pilot.press("5")
         table = pilot.app.screen.query_one("#decisions", Table)
         rows = range(table.size.height)
-        await until(pilot, lambda: any("r goes on with the last run" in table.render_line(row).text for row in rows))
+        await until(pilot, lambda: any("r resumes the interrupted run" in table.render_line(row).text for row in rows))

@@ -112,10 +112,10 @@ async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(
         assert past.market is not None and past.market.quotes == present.market.quotes  # type: ignore[union-attr]
         assert "WRNN-USD" in {quote.symbol for quote in past.market.quotes}, "a coin's session ends at midnight"
         await pilot.press("backslash", "9")
-        await until(pilot, lambda: f"session {SESSIONS[2]} is decided; n goes on" in drawn(pilot))
+        await until(pilot, lambda: f"session {SESSIONS[2]} is decided; n runs" in drawn(pilot))
         clock = view(pilot).now
         await pilot.press("r")
-        await until(pilot, lambda: "is decided already; n goes on" in view(pilot).desk.lines[-1].text)
+        await until(pilot, lambda: "is already decided; n runs" in view(pilot).desk.lines[-1].text)
         assert view(pilot).now.date() == clock.date() and len(decided()) == 3  # type: ignore[union-attr]
     for _ in range(2):
         done = await asyncio.to_thread(run, "--daily", "--json")
@@ -244,7 +244,7 @@ async def test_the_app_runs_its_cycles_in_a_process_of_their_own_with_the_config
     open_services = there.await_args.args[0].args[0]  # type: ignore[union-attr]
     assert open_services().symbols == desk.symbols != ("ORVL",)
     assert [event.text for event in heard if isinstance(event, Noticed)] == [
-        "2025-07-15 is decided already; n goes on to the next session"
+        "2025-07-15 is already decided; n runs the next session"
     ]
 
 
@@ -294,7 +294,7 @@ async def test_a_desk_that_decided_one_symbol_shows_the_prices_of_that_session(r
         await shown(pilot)
         await pilot.press("C")
         assert pilot.app.last_command == "paperdesk --daily --symbol ORVL"  # type: ignore[attr-defined]
-        await until(pilot, lambda: "is decided already" in drawn(pilot) and not view(pilot).busy)
+        await until(pilot, lambda: "is already decided" in drawn(pilot) and not view(pilot).busy)
         await pilot.press("n")
         await until(pilot, lambda: (SESSIONS[0], RunOutcome.DONE) == decided()[-1] and len(decided()) == 2)
 

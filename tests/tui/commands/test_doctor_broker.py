@@ -66,7 +66,7 @@ def test_a_paper_account_needs_both_keys(fresh: Path, checks: Checks, monkeypatc
     found = checks()
     assert found["address"] == ("ok", "https://paper-api.alpaca.markets, given up after 15 s")
     assert found["data address"] == ("ok", "https://data.alpaca.markets, feed iex")
-    assert "account" not in found, "nobody was asked"
+    assert "account" not in found, "no model calls"
 
 
 def test_the_live_address_fails(fresh: Path, checks: Checks, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def test_a_result_is_kept_and_doctor_shows_it(
         (drill,) = [one for one in run("doctor", "--json").json["checks"] if one["area"] == "Drill"]
         return drill
 
-    assert found() == {"area": "Drill", "name": "drills", "state": "ok", "detail": "none yet: `paperdesk drill`"}
+    assert found() == {"area": "Drill", "name": "drills", "state": "ok", "detail": "none yet: run `paperdesk drill`"}
     two = chosen(["wrong-keys", "address"])
     for module in (drilling, table):
         monkeypatch.setattr(module, "fault_table", lambda: two)

@@ -180,7 +180,7 @@ async def test_a_key_of_the_file_is_replaced_or_kept_and_one_of_the_environment_
     async with running(set_up=offered(Invocation())) as pilot:
         await begin(pilot, "Enter the API keys of this desk")
         for text in ("new", ""):
-            assert "keeps the one that is there" in text_of(pilot, "text")
+            assert "keeps the current one" in text_of(pilot, "text")
             await answer(pilot, text)
         await pilot.press("enter")
         await until(pilot, lambda: "kept" in text_of(pilot, "text"))
@@ -245,7 +245,7 @@ async def test_a_desk_without_symbols_leads_into_the_set_up(
             assert "edit desk.symbols" in text_of(pilot, "complaint") and file.read_text() == before
             return
         await pilot.press("enter")
-        await until(pilot, lambda: "has its symbols" in text_of(pilot, "text"))
+        await until(pilot, lambda: "symbols are saved" in text_of(pilot, "text"))
         await pilot.press("o")
         await until(pilot, lambda: app.reopening is not None)
     assert list(load_config(file, environ={}).config.desk.symbols) == ["ORVL", "HLXM"]
@@ -303,7 +303,7 @@ async def test_what_was_written_is_said_where_the_configuration_cannot_be(
         await pilot.press("enter")
         await until(pilot, lambda: "enter tries again" in text_of(pilot, "done"))
         said = " ".join(text_of(pilot, "done").split())
-        assert "config.toml cannot be written" in said and f"{fresh / 'keys.env'} was written, and nothing else" in said
+        assert "config.toml cannot be written" in said and f"{fresh / 'keys.env'} was written, nothing else" in said
         assert "Nothing was written" not in said and "secret" in (fresh / "keys.env").read_text()
 
 

@@ -68,7 +68,7 @@ def test_a_session_is_shown_as_it_was(run: Run, remembering: Path) -> None:
         if memory["id"] in last and not last[memory["id"]]["rewards"]:
             assert last[memory["id"]]["importance"] < memory["importance"]
     assert run("memory", "list", "--session", "2024-02-09").out.endswith(
-        "\nnothing is alive: it begins later, or has faded by then\n"
+        "\nno live memories: none written yet, or all purged\n"
     )
     refused = run("memory", "list", "--session", "2024-02-10")
     assert (refused.code, refused.err.count("\n")) == (65, 1)
@@ -374,7 +374,7 @@ def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: 
     with FileLock(remembering / "data" / "desks" / "demo.memory" / "memory.lock"):
         held = run("memory", "pin", pinned["id"], "--json").json
         assert (held["changed"], held["applied"], held["pinned"]) == (True, False, True)
-        assert "a run holds the memory" in run("memory", "pin", undone).out
+        assert "a run is using the memory" in run("memory", "pin", undone).out
         run("memory", "unpin", undone)
     listed = run("memory", "list", "--json").json
     assert [(m["id"], m["by"].rpartition(": ")[2]) for m in listed["forgotten"]] == [(report, "of another company")]

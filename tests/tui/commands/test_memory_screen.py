@@ -24,7 +24,7 @@ async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: p
     monkeypatch.setattr(OpenDesk, "memories", lambda *what, **more: nothing)
     async with opened() as pilot:
         await pilot.press("6")
-        await until(pilot, lambda: "nothing is remembered yet" in drawn(pilot))
+        await until(pilot, lambda: "no memories yet" in drawn(pilot))
         assert "None" not in drawn(pilot)
 
 
@@ -41,12 +41,12 @@ async def test_keys_on_memories_that_are_not_read_yet_say_so(
     async with opened() as pilot:
         await pilot.press("6", "P")
         said = [note.message for note in pilot.app._notifications]
-        assert said == ["no memory is chosen: they are being read"]
+        assert said == ["no memory is chosen: loading"]
         listed.set()
         await until(pilot, lambda: bool(cells(pilot, "memories")))
         await pilot.press("d")
         said = [note.message for note in pilot.app._notifications]
-        assert said[-1] == "the memory under the cursor is not read yet"
+        assert said[-1] == "the memory under the cursor is still loading"
         await pilot.press("P")
         await until(pilot, lambda: "pin" in cells(pilot, "memories")[0])
         told.set()

@@ -86,7 +86,7 @@ def test_what_a_killed_run_has_decided_is_sent_once_by_whoever_comes_next(run: R
         alone(run, "ORVL")
     assert _states(run) == {"ORVL": "submitting"}
     last = next(one for one in run("doctor", "--json").json["checks"] if one["name"] == "last run")
-    assert last["detail"].endswith(": at work, or killed; the next run goes on with it")
+    assert last["detail"].endswith(": running, or killed; the next run resumes it")
 
     document = run("--daily", "--session", NEXT, "--json").json
     assert document["outcome"] == "done" and [*document["decided_alone"]] == ["ORVL"]

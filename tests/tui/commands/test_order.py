@@ -162,7 +162,7 @@ def test_what_cannot_be_ordered_says_why(run: Run, evening: Path, monkeypatch: p
     assert "halted since" in refused and refused.endswith("press K or run `paperdesk resume`")
     run("resume")
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "observe")
-    assert "only observes" in run("order", "BUY", "ORVL", "--amount", "500", "--yes").err
+    assert "observe mode" in run("order", "BUY", "ORVL", "--amount", "500", "--yes").err
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
     assert order(run, "BUY", "ORVL", "--amount", "500")["order"]["state"] == "acknowledged", "nobody has to approve it"
     monkeypatch.setenv("PAPERDESK_DESK__PRESET", "tradinggpt")

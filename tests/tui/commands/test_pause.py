@@ -48,7 +48,7 @@ def test_a_paused_desk_settles_decides_nothing_and_its_session_stays_due(run: Ru
     told = run("pause", "--reason", "on  holiday")
     assert (told.code, told.err) == (0, "")
     assert told.out.startswith("PAUSED: the desk demo is paused, since ") and "on holiday" in told.out
-    assert told.out.endswith("go on with: paperdesk resume\n")
+    assert told.out.endswith("resume with: paperdesk resume\n")
 
     paused = run("--daily", "--session", NEXT, "--json")
     document = paused.json
@@ -61,7 +61,7 @@ def test_a_paused_desk_settles_decides_nothing_and_its_session_stays_due(run: Ru
     assert status["paused"] == document["paused"] and status["session"] == NEXT
     assert "PAUSED" in run("status").out and "no cycle begins: paperdesk resume" in run("status").out
 
-    assert "the desk demo goes on; it was paused since " in run("resume").out
+    assert "the desk demo resumed; it was paused since " in run("resume").out
     done = run("--daily", "--session", NEXT, "--json").json
     assert (done["outcome"], done["paused"]) == ("done", None) and len(done["decisions"]) == 4
     with JournalReader(places.desk_journal("demo")) as reader:
@@ -96,8 +96,8 @@ def test_what_a_pause_and_a_halt_have_in_common_and_what_not(run: Run, fresh: Pa
     run("pause")
     said = run("resume").out.splitlines()
     assert [line.split(" since")[0] for line in said] == [
-        "the desk demo goes on; it was halted",
-        "the desk demo goes on; it was paused",
+        "the desk demo resumed; it was halted",
+        "the desk demo resumed; it was paused",
     ]
     assert run("resume", "--only", "halt").out == "the desk demo is not halted\n"
     assert run("resume", "--only", "everything").code == 2
@@ -203,7 +203,7 @@ def test_a_halt_is_said_where_one_looks_until_it_is_resumed(run: Run, desk: Path
         "earnings tonight"
     )
     resumed = run("resume")
-    assert resumed.code == 0 and "goes on; it was halted since " in resumed.out
+    assert resumed.code == 0 and "resumed; it was halted since " in resumed.out
     assert run("status", "--json").json["halted"] is None
     assert "HALTED" not in run("status").out
 

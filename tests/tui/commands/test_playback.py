@@ -89,14 +89,14 @@ async def test_every_place_shows_what_status_prints_as_of_it(run: Run, desk: Pat
         await pilot.press("backslash")
         assert bridge.snapshot().place is None
         for typed, session, which in (
-            ("2025-03-13", SESSIONS[1], "one before"),
-            ("2024-01-02", SESSIONS[0], "the first"),
-            ("2031-01-02", SESSIONS[2], "the last"),
+            ("2025-03-13", SESSIONS[1], "the previous one"),
+            ("2024-01-02", SESSIONS[0], "the first one"),
+            ("2031-01-02", SESSIONS[2], "the last one"),
         ):
             await pilot.press("at", *typed, "enter")
             view = await arrived(pilot)
             assert view.place is not None and view.place.session == session
-            text = f"no session then: {which}"
+            text = f"no session on that date; showing {which}"
             assert view.place.text == text
             bar = pilot.app.screen.query_one(TimeBar)
             await until(pilot, lambda bar=bar, text=text: text in str(bar.render()))  # type: ignore[misc]

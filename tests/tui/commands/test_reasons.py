@@ -151,7 +151,7 @@ def test_confidence_stands_against_what_happened(run: Run, debating: Path) -> No
         assert found["hit_rate"] == pytest.approx(sum(right for _, right in pairs) / len(pairs))
         assert found["brier"] == pytest.approx(sum((stated - right) ** 2 for stated, right in pairs) / len(pairs))
     assert document["per_owner"]["desk"]["horizons"][0]["calibration"] is None, "a combination states none"
-    assert "Stated confidence against what happened" in run("decisions", "--owners").out
+    assert "Stated confidence against outcomes" in run("decisions", "--owners").out
 
 
 def test_a_long_reason_is_read_to_its_end(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_with_nothing_changed_the_decision_is_said_to_be_the_same(run: Run, desk
     said = run("why", symbol, session, "--redecide")
     document = run("why", symbol, session, "--redecide", "--json").json
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith(f"{symbol}  {session}  BUY {bought['size']:g} %; decided again: the same\n")
+    assert said.out.startswith(f"{symbol}  {session}  BUY {bought['size']:g} %; re-run: the same\n")
     assert "The decision is the same" in said.out and "otherwise" not in said.out
     assert (document["same"], document["same_throughout"]) == (True, True)
     (both,) = document["decisions"]
@@ -98,8 +98,8 @@ def test_the_warm_up_can_be_decided_again(run: Run, backtested: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("--preset", "finagent"), 2, "give --redecide with it"),
-        (("--without", "chart"), 2, "give --redecide with it"),
+        (("--preset", "finagent"), 2, "only works with --redecide"),
+        (("--without", "chart"), 2, "only works with --redecide"),
         (("--redecide", "--prompts"), 2, "--prompts exclude each other"),
         (("--redecide", "--preset", "finvsion"), 2, "no preset finvsion; did you mean finvision?"),
         (("--redecide", "--without", "chrat"), 2, "no such step"),

@@ -80,7 +80,7 @@ def refused(run: Run, sandbox: SandboxServer, *told: str) -> None:
 
 
 def test_a_desk_trades_only_after_it_has_passed(run: Run, sandbox: SandboxServer, preset: Path) -> None:
-    refused(run, sandbox, "there was none: run `paperdesk rehearse`")
+    refused(run, sandbox, "before it trades an account: run `paperdesk rehearse`")
     assert finding(run)[0] == "fail"
 
     done = run("rehearse", "--json")
@@ -207,7 +207,7 @@ def test_who_only_observes_and_the_simulated_market_need_none(
 
 def test_a_watch_of_a_refused_desk_ends_with_78(run: Run, sandbox: SandboxServer, preset: Path) -> None:
     said = run("--watch")
-    assert said.code == 78 and "there was none: run `paperdesk rehearse`" in said.err
+    assert said.code == 78 and "before it trades an account: run `paperdesk rehearse`" in said.err
 
 
 @pytest.mark.parametrize(

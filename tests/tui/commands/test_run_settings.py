@@ -103,7 +103,7 @@ def test_a_strategys_parameters_are_told_with_its_defaults_and_equal_data_has_on
 def test_a_shortened_window_and_a_run_that_never_traded_say_so(fresh: Path, folder: Path, run: Run) -> None:
     window = ("--symbols", "AAA", "--from", "2024-01-16", "--to", "2024-02-09", "--data", str(folder))
     text = run("backtest", *window, *CONVENTION, "--run", "short").out
-    assert "asked to 2024-02-09, its last 1 left out by the convention" in " ".join(text.split())
+    assert "requested to 2024-02-09, the convention drops the last 1" in " ".join(text.split())
     notes = run("report", "--run", "short", "--format", "json").json["notes"]
     assert "convention finagent leaves out the last session of the window until 2024-02-09" in notes
     assert NEVER_TRADED not in notes

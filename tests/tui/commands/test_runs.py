@@ -87,7 +87,7 @@ def test_every_run_of_a_home_is_listed_and_filtered(run: Run, runs: Path, desk: 
         assert {one["id"] for one in run("runs", "list", *flags, "--json").json["runs"]} == found
     text = run("runs", "list", "--limit", "2").out
     assert "the last 2 of 8; --limit 0 shows all" in text and "8 runs, " in text
-    assert "no run fits" in run("runs", "list", "--symbol", "ZZZ").out
+    assert "no matching run" in run("runs", "list", "--symbol", "ZZZ").out
 
 
 def test_a_run_that_was_killed_is_listed_as_not_finished(run: Run, fresh: Path) -> None:
@@ -155,7 +155,10 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     rows = {name: values for name, *values in (re.split(r"  +", line) for line in text.splitlines())}
     assert rows["Final value"][:2] == [f"{float(one['final_value']):,.2f}" for one in (slow, fast)]
     assert rows["Total return"][:2] == [f"{100 * one['metrics']['total_return']:+.2f}%" for one in (slow, fast)]
-    assert rows["Over buy and hold, lower bound"][0] == f"{100 * slow['metrics']['excess_low']:+.2f} points"
+    assert (
+        rows["Excess over buy and hold (95 % interval, lower)"][0]
+        == f"{100 * slow['metrics']['excess_low']:+.2f} points"
+    )
     bought = slow["trades"][0]
     assert f"BUY {bought['quantity']} ORVL at {bought['price']}: slow" in text, "two may differ in the last digit alone"
 
@@ -238,7 +241,7 @@ def test_pruning_says_what_goes_asks_and_keeps_the_index_of_looks(run: Run, runs
     assert {one["id"] for one in run("runs", "list", "--json").json["runs"]} == {"idle", "ring"}
     assert len(looks_in(places.looks_index())) == counted == 3
     assert run("runs", "prune", "idle", "ring", "--yes").code == 0
-    assert "no run fits" in run("runs", "list").out and places.looks_index().exists()
+    assert "no matching run" in run("runs", "list").out and places.looks_index().exists()
     assert not places.arena_file("ring").exists() and not record.exists()
 
 

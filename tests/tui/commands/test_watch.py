@@ -192,7 +192,7 @@ def test_sigterm_is_the_ordinary_end_and_cron_works_beside_a_watch(
     done = asyncio.run(run_daily(services(load_config(places.config_file()).config)))
     assert done.run == "daily-paper-20240304"
     to(sandbox, "2024-03-04T21:05")
-    watch.waits_for("2024-03-04 is decided already (daily-paper-20240304)")
+    watch.waits_for("2024-03-04 is already decided (daily-paper-20240304)")
     assert watch.ended(signal.SIGTERM) == (0, "")
 
 

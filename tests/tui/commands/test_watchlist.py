@@ -59,8 +59,8 @@ def test_groups_are_made_changed_exported_and_imported(run: Run, fresh: Path, tm
         (("add", "desk", "NVDA"), 2, "change desk.symbols in the configuration"),
         (("add", "My List", "NVDA"), 2, "is not a valid watchlist name"),
         (("add", "core", "N V"), 2, "is not a symbol"),
-        (("remove", "core", "NVDA"), 65, "there is no watchlist core: none was made yet"),
-        (("group", "core", "--delete"), 65, "there is no watchlist core: none was made yet"),
+        (("remove", "core", "NVDA"), 65, "no watchlist core: none exists yet"),
+        (("group", "core", "--delete"), 65, "no watchlist core: none exists yet"),
         (("add", "core", "NVDA", "--delete"), 2, "watchlist add takes no --delete"),
         (("import", "nix.csv"), 65, "file not found"),
     ],
@@ -78,7 +78,7 @@ def test_a_group_that_is_not_there_is_told_from_one_without_the_symbol(run: Run,
     for arguments in (("remove", "cors", "NVDA"), ("group", "cors", "--delete")):
         ended = run("watchlist", *arguments)
         assert ended.code == 65
-        assert ended.err == "paperdesk: there is no watchlist cors: those that exist are core, chips\n"
+        assert ended.err == "paperdesk: no watchlist cors: existing: core, chips\n"
     assert "AAPL is not in the watchlist core: NVDA\n" in run("watchlist", "remove", "core", "AAPL").err
     assert "NVDA is not in the watchlist chips: it is empty\n" in run("watchlist", "remove", "chips", "NVDA").err
     assert set(groups(run)) == {"desk", "core", "chips"}

@@ -127,7 +127,7 @@ def test_cuts_and_figures_from_nowhere_are_told(run: Run, wayward: Path) -> None
     assert made["cuts"] and made["size"] < 10
     assert f"10 % to {float(made['cuts'][0]['allowed']):g} %" in text
     assert made["unresolved_figures"] == ["987654.32"]
-    assert "Figures that stand nowhere in what was given: 987654.32" in text
+    assert "Figures not found in the inputs: 987654.32" in text
     assert "temperature dropped" in text
     assert "+1 session  not known yet" in text
 
