@@ -107,10 +107,16 @@ class RateLimiter:
         self._limiters: dict[str, AsyncLimiter] = {}
 
     @asynccontextmanager
-    async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
-        """Wait for a slot and for the rates, given the tokens to send; the slot is released at the end of the block."""
+    async def slot(self, tokens: int = 0, longest: float = float("inf")) -> AsyncIterator[None]:
+        """Wait for a slot and for the rates, given the tokens to send; the slot is released at the end of the block.
+        Raises CallFailed where the vendor has nothing left for more than `longest` seconds, as when a day's allowance
+        is used up."""
         async with self.slots.slot():
-            await asyncio.sleep(self._opens_at - asyncio.get_running_loop().time())
+            wait = self._opens_at - asyncio.get_running_loop().time()
+            if wait > longest:
+                detail = f"the service says that its allowance is used up for {wait:,.0f} s"
+                raise CallFailed(ModelFailure(FailureKind.RATE_LIMITED, detail), wait)
+            await asyncio.sleep(wait)
             await self._spend("requests", 1)
             await self.spend(tokens)
             yield

@@ -34,9 +34,10 @@ class OpenAIModel(RemoteModel):
         return self._endpoint.provider == "openai"
 
     @property
-    def _limit_name(self) -> str:
-        """The name of the token limit: OpenAI's newer one there, the older elsewhere, until it is refused."""
-        return "max_completion_tokens" if self._at_vendor is self._takes_limit_name else "max_tokens"
+    def _limit_names(self) -> tuple[str, str]:
+        """The names of the token limit: OpenAI's newer one first there, the older first elsewhere."""
+        names = ("max_tokens", "max_completion_tokens")
+        return names[::-1] if self._at_vendor else names
 
     def _make_client(self) -> Any:
         from openai import AsyncOpenAI
@@ -52,8 +53,9 @@ class OpenAIModel(RemoteModel):
         elif "stream_options" in parameters and names_parameter(error, "stream_options", "include_usage"):
             self._takes_stream_usage = False
         elif "response_format" in parameters and refuses_schema(error):
-            self._format = "json_object" if self._format == "json_schema" else "none"
-        elif self._takes_limit_name and names_parameter(error, self._limit_name):
+            # As it was sent: of calls under way together, each is refused.
+            self._format = "json_object" if parameters["response_format"]["type"] == "json_schema" else "none"
+        elif (first := self._limit_names[0]) in parameters and names_parameter(error, first):
             self._takes_limit_name = False
         else:
             return False
@@ -67,7 +69,7 @@ class OpenAIModel(RemoteModel):
         parameters: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "system", "content": system}, *self._turns(request, images)],
-            self._limit_name: self.output_limit(request),
+            self._limit_names[not self._takes_limit_name]: self.output_limit(request),
             **self._option_parameters(request),
             **self._cache_parameters(request),
         }

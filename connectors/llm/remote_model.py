@@ -193,17 +193,18 @@ class RemoteModel(ABC):
         call = _Call(request, {}, self.estimated_tokens(request), on_delta, allowance)
         call.images = await self._paint(request, call.notes)
         prefix = prefix_key(request.system, self.model)
-        async with self._endpoint.prefixes.after_the_first(prefix), self._endpoint.limiter.slot(call.requested):
-            started = time.perf_counter()
-            try:
-                reply = await self._endpoint.gate.call(partial(self._call, call), deadline(request))
-                await self._endpoint.limiter.spend(reply.usage.output_tokens)
+        limiter, longest, started = self._endpoint.limiter, deadline(request), time.perf_counter()
+        try:
+            async with self._endpoint.prefixes.after_the_first(prefix), limiter.slot(call.requested, longest):
+                started = time.perf_counter()
+                reply = await self._endpoint.gate.call(partial(self._call, call), longest)
+                await limiter.spend(reply.usage.output_tokens)
                 answer, failure = _read(reply)
-            except CallFailed as error:
-                reply, answer, failure = None, None, error.failure
-            except _ImageRefused:
-                return replace(without_images(self.spec, digest), failed=tuple(call.failed))
-            latency = time.perf_counter() - started
+        except CallFailed as error:
+            reply, answer, failure = None, None, error.failure
+        except _ImageRefused:
+            return replace(without_images(self.spec, digest), failed=tuple(call.failed))
+        latency = time.perf_counter() - started
         result = ModelResult(
             model=self.spec,
             answer=answer,
@@ -303,11 +304,11 @@ class RemoteModel(ABC):
             return reply
         try:
             call.spent = reply.usage
-            again = await self._send(self._parameters(larger, call.images, []), timeout, call)
+            again = await self._send(self._parameters_at_tier(call, larger, []), timeout, call)
         except ErrorReply as error:
-            if error.status not in {400, 422}:
+            if error.status not in {400, 422} and not has_no_capacity(error):
                 raise
-            return reply  # the endpoint allows no larger limit
+            return reply  # the endpoint allows no larger limit, or its tier has no capacity any more
         call.notes.append(
             f"cut at {reply.usage.output_tokens} tokens, asked once more with {self.output_limit(larger)} tokens"
         )
@@ -317,9 +318,7 @@ class RemoteModel(ABC):
     async def _ask(self, call: _Call, timeout: float) -> Reply:
         while True:
             notes: list[str] = []
-            parameters = self._parameters(call.request, call.images, notes)
-            if call.full_price:
-                parameters[TIER] = FULL_PRICE
+            parameters = self._parameters_at_tier(call, call.request, notes)
             streamed = call.on_delta is not None and self._streams
             try:
                 reply = await self._send(parameters, timeout, call)
@@ -340,6 +339,11 @@ class RemoteModel(ABC):
                 continue
             call.notes.extend(notes)
             return reply
+
+    def _parameters_at_tier(self, call: _Call, request: ModelRequest, notes: list[str]) -> dict[str, Any]:
+        """The parameters of a call, at full price where the flex tier had no capacity for its question."""
+        parameters = self._parameters(request, call.images, notes)
+        return {**parameters, TIER: FULL_PRICE} if call.full_price else parameters
 
     def _check_options(self, error: Exception, options: AnswerOptions) -> None:
         """Raise ConfigError where an error refuses an option of the question."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
@@ -211,6 +211,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
     estimates: dict[str, Estimate] = {}
     unknown, prices = 0, services.models.prices()
     with services.models.recorded() as recorded:
+        reasoning = cache(recorded.reasoning)  # which reads every recorded answer
         for number, job in enumerate(wanted):
             report(f"forecast: {number} of {len(wanted)} runs")
             specs = _specs(services, job)
@@ -234,7 +235,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
                 held,
                 prices=prices,
                 tiers=_tiers(services, job),
-                reasoning=recorded.reasoning,
+                reasoning=reasoning,
             )
     return Forecast(estimates, len(wanted), unknown)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,7 @@ def build_models(
     return ModelSet(
         spec=", ".join(dict.fromkeys(model.spec for model in opened.values() if model.spec)),
         models=_with_fallbacks(
-            models_of_agents(preset, specs, opened), settings, lambda text: open_model(text, config, source)
+            models_of_agents(preset, specs, opened), settings, cache(lambda text: open_model(text, config, source))
         ),
         settings=settings,
         insisted=insisted_agents(config),
@@ -243,12 +244,10 @@ class WithFallback:
 def _with_fallbacks(
     models: Mapping[str, LanguageModel], settings: Mapping[str, AgentSettings], made: Callable[[str], LanguageModel]
 ) -> Mapping[str, LanguageModel]:
-    """The models of agents, each with the one that its settings name as a fallback."""
-    others = {agent: settings[agent_of(agent)].fallback for agent in models}
-    return {
-        agent: model if (other := others[agent]) is None else WithFallback(model, made(other))
-        for agent, model in models.items()
-    }
+    """The models of agents, each with the one that its settings name as a fallback; the rules always answer."""
+    asking = (agent for agent, model in models.items() if model.spec != OfflineModel.spec)
+    others = {agent: other for agent in asking if (other := settings[agent_of(agent)].fallback) is not None}
+    return {**models, **{agent: WithFallback(models[agent], made(other)) for agent, other in others.items()}}
 
 
 def models_of_agents(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import Any
+
 from connectors.llm.endpoint import Endpoint
 from connectors.llm.openai_model import OpenAIModel
 from connectors.llm.pricing import load_prices
 from engine.domain.model_call import FailureKind
-from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say
+from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn
 from tests.servers.llm_questions import question
 
 
@@ -92,4 +96,23 @@ async def test_thoughts_and_fences_around_the_answer_are_forgiven(server: FakeLL
     )
     model = local(server)
     assert (await model.answer(question())).answer == {"action": "HOLD", "size": 0}
+    await model.aclose()
+
+
+async def test_calls_under_way_together_leave_out_what_each_was_refused_for(server: FakeLLMServer) -> None:
+    """Several are refused for the same before the first of them has been asked again."""
+    model, together = local(server), threading.Barrier(4)
+
+    def turn(body: dict[str, Any], headers: dict[str, str]) -> Turn:
+        server.requests.append(body)
+        if len(server.requests) <= 4:
+            together.wait(10)
+        if "max_tokens" in body:
+            return Fail(400, "use max_completion_tokens, not max_tokens")
+        return Fail(400, "json_schema is not known") if body["response_format"]["type"] == "json_schema" else Say()
+
+    server.next_turn = turn  # type: ignore[method-assign]
+    results = await asyncio.gather(*(model.answer(question(sample=number)) for number in range(4)))
+    assert [one.failure for one in results] == [None] * 4
+    assert server.requests[-1]["response_format"] == {"type": "json_object"}
     await model.aclose()

@@ -13,7 +13,7 @@ import pytest
 from connectors.llm.endpoint import Endpoint, RateLimiter
 from engine.domain.model_call import FailureKind, Message, Usage
 from engine.errors import ConfigError, CredentialsRefused
-from tests.servers.fake_llm_server import ErrorEvent, Fail, FakeLLMServer, Hang, Reset, Say, Turn
+from tests.servers.fake_llm_server import ErrorEvent, Fail, FakeLLMServer, Hang, Raw, Reset, Say, Turn
 from tests.servers.llm_questions import SCHEMA, OnePixelPainter, question, small_chart
 
 
@@ -362,6 +362,32 @@ async def test_a_flex_tier_without_capacity_is_left_for_the_standard_one(
     result = await make_model().answer(question(options={"tier": "flex"}), on_delta)
     assert [one["service_tier"] for one in server.requests] == ["flex", "default"]
     assert result.tier == "default" and [note for note in result.notes if "standard tier" in note]
+
+
+@pytest.mark.parametrize("vendor", ["openai"])
+async def test_a_cut_answer_is_asked_again_at_the_tier_that_had_capacity(make_model, server: FakeLLMServer) -> None:
+    full, cut = Fail(429, "Resource Unavailable", "resource_unavailable"), Say(text="{", ending="cut off")
+    server.play(full, cut, Say(tier="default"))
+    result = await make_model().answer(question(options={"tier": "flex"}))
+    assert [one["service_tier"] for one in server.requests] == ["flex", "default", "default"]
+    assert result.failure is None and not result.failed
+    server.play(cut, full)
+    result = await make_model().answer(question(options={"tier": "flex"}))
+    assert result.failure is not None and result.failure.kind is FailureKind.CUT_OFF
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("vendor", ["openai"])
+async def test_an_allowance_that_is_used_up_for_a_day_is_not_waited_for(make_model, server: FakeLLMServer) -> None:
+    headers = (("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "22h"))
+    body = {"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}]}
+    server.play(Raw(json.dumps(body).encode(), headers=headers))
+    model = make_model()
+    assert (await model.answer(question())).failure is None
+    async with asyncio.timeout(20):
+        result = await model.answer(question())
+    assert result.failure is not None and result.failure.kind is FailureKind.RATE_LIMITED
+    assert len(server.requests) == 1
 
 
 async def test_a_long_beginning_is_marked_for_the_vendors_cache(make_model, server: FakeLLMServer, vendor) -> None:

@@ -234,3 +234,10 @@ def test_a_fallback_answers_where_the_model_has_no_credit_and_the_record_says_so
         decided = [one for one in reader.answers(run="fell-back") if one.agent == "decision"]
     assert {one.result.model for one in decided} == {"near:small"}
     assert all("in place of near:large" in one.result.notes[0] for one in decided)
+
+
+def test_a_run_by_the_rules_needs_no_key_of_a_fallback(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    own = config(server, decision={"fallback": "anthropic:claude-sonnet-5-5"})
+    report = run_backtest(services(own, Noon()), replace(SPEC, run="by-rules", model="offline"))
+    assert report.result.test.decisions
