@@ -74,11 +74,7 @@ async def offline(folder: Path) -> AsyncIterator[Subject]:
 
 
 @pytest.fixture(params=sorted(SUBJECTS))
-async def asked(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Subject]:
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
+async def asked(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Subject]:
     async with SUBJECTS[request.param](tmp_path) as pair:
         yield pair
 

@@ -11,6 +11,8 @@ from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
+
 
 @dataclass(frozen=True, kw_only=True)
 class Say:
@@ -135,13 +137,17 @@ def fake_llm_server(state: FakeLLMServer | None = None) -> Iterator[FakeLLMServe
     state.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
     thread.start()
-    try:
-        yield state
-    finally:
-        state.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):  # no proxy of whoever runs the tests
+            patch.delenv(name, raising=False)
+            patch.delenv(name.lower(), raising=False)
+        try:
+            yield state
+        finally:
+            state.closing.set()
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -94,23 +94,15 @@ async def test_a_coin_is_bought_named_and_sold(broker: SandboxServer, account: A
 async def test_a_refusal_is_final_and_in_the_brokers_words(
     broker: SandboxServer, account: AlpacaBroker, fault: dict[str, Any], words: str
 ) -> None:
+    assert not (await account.account()).blocked
     broker.fault(**fault)
+    # A block, and an instrument that does not trade, are seen before anything is sent.
+    assert bool((await account.account()).blocked) is fault["kind"].endswith("_blocked")
+    found = await account.asset("AAA")
+    assert found is not None and found.tradable is (fault["kind"] != "untradable")
     update = await account.place(a_buy())
     assert update.state is OrderState.REJECTED and words in update.detail
     assert broker.state()["posts"] == {"desk-1": 1} and await account.lookup("desk-1") is None
-
-
-@pytest.mark.parametrize("kind", ["account_blocked", "trading_blocked"])
-async def test_a_block_is_seen_before_anything_is_sent(broker: SandboxServer, account: AlpacaBroker, kind: str) -> None:
-    assert not (await account.account()).blocked
-    broker.fault(kind)
-    assert "blocked" in (await account.account()).blocked
-
-
-async def test_an_instrument_that_does_not_trade(broker: SandboxServer, account: AlpacaBroker) -> None:
-    broker.fault("untradable", symbol="AAA")
-    found = await account.asset("AAA")
-    assert found is not None and not found.tradable
 
 
 async def test_an_order_that_is_taken_and_then_rejected(broker: SandboxServer, account: AlpacaBroker) -> None:
@@ -201,11 +193,9 @@ async def test_orders_of_others_are_seen_and_can_be_canceled(
 # Pages
 
 
-async def test_every_open_order_and_every_fill_is_read(
-    broker: SandboxServer, account: AlpacaBroker, http: httpx.Client
-) -> None:
+async def test_every_open_order_and_every_fill_is_read(broker: SandboxServer, account: AlpacaBroker) -> None:
     for n in range(501):
-        assert http.post("/v2/orders", json=order("AAA", qty="1", client_order_id=f"n{n:03}")).status_code == 200
+        broker.control_request("POST", "/v2/orders", order("AAA", qty="1", client_order_id=f"n{n:03}"))
     assert [one.order_id for one in await account.open_orders()] == [f"n{n:03}" for n in range(501)]
     broker.advance("open")
     lines = await account.activities(LONG_AGO)

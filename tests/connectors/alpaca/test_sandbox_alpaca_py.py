@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from alpaca.common.exceptions import APIError
-from alpaca.data.enums import Adjustment
 from alpaca.data.historical import CryptoHistoricalDataClient, NewsClient, StockHistoricalDataClient
 from alpaca.data.historical.corporate_actions import CorporateActionsClient
 from alpaca.data.live import CryptoDataStream, NewsDataStream, StockDataStream
@@ -145,68 +144,26 @@ def test_a_timeout_after_acceptance_is_sent_again_and_refused_although_the_order
     assert len([order for order in broker.state()["orders"] if order["symbol"] == "BBB"]) == 2
 
 
-def test_bars_and_quotes_of_shares(broker: SandboxServer) -> None:
-    data = client_of(broker, StockHistoricalDataClient)
-    start = datetime(2024, 1, 2, tzinfo=UTC)
-    request = StockBarsRequest(symbol_or_symbols=["AAA", "BBB"], timeframe=TimeFrame.Day, start=start)
-    bars = data.get_stock_bars(request).data
-    assert {symbol: len(found) for symbol, found in bars.items()} == {"AAA": 21, "BBB": 21}
-    assert (bars["AAA"][-1].open, bars["AAA"][-1].close) == (30.0, 30.5)
+def test_the_data_clients_read_every_kind_of_answer_page_by_page(broker: SandboxServer) -> None:
+    data, start = client_of(broker, StockHistoricalDataClient), datetime(2024, 1, 2, tzinfo=UTC)
     paged = StockBarsRequest(symbol_or_symbols=["AAA", "BBB"], timeframe=TimeFrame.Day, start=start, limit=25)
     assert {symbol: len(found) for symbol, found in data.get_stock_bars(paged).data.items()} == {"AAA": 21, "BBB": 4}
-    minutes = StockBarsRequest(
-        symbol_or_symbols="AAA", timeframe=TimeFrame.Minute, start=datetime(2024, 1, 31, 14, 30, tzinfo=UTC)
-    )
-    assert len(data.get_stock_bars(minutes).data["AAA"]) == 390
     assert data.get_stock_latest_quote(StockLatestQuoteRequest(symbol_or_symbols="AAA"))["AAA"].ask_price == 30.5
     assert data.get_stock_latest_trade(StockLatestTradeRequest(symbol_or_symbols="AAA"))["AAA"].price == 30.5
     assert data.get_stock_latest_bar(StockLatestBarRequest(symbol_or_symbols="AAA"))["AAA"].close == 30.5
     snapshot = data.get_stock_snapshot(StockSnapshotRequest(symbol_or_symbols="AAA"))["AAA"]
     assert (snapshot.daily_bar.close, snapshot.previous_daily_bar.close) == (30.5, 29.5)
-
-
-def test_a_split_in_the_bars_and_among_the_actions(broker: SandboxServer) -> None:
+    coins = client_of(broker, CryptoHistoricalDataClient)
+    bars = coins.get_crypto_bars(CryptoBarsRequest(symbol_or_symbols="BTC/USD", timeframe=TimeFrame.Day, start=start))
+    assert len(bars.data["BTC/USD"]) == 30
+    quote = CryptoLatestQuoteRequest(symbol_or_symbols="BTC/USD")
+    assert coins.get_crypto_latest_quote(quote)["BTC/USD"].ask_price > 40_000
+    every = client_of(broker, NewsClient).get_news(NewsRequest(symbols="AAA", start=start, sort="asc")).data["news"]
+    assert len({item.id for item in every}) == len(every) == 21 * 3 - 1, "the item of 22:00 is not out yet"
     broker.advance(datetime(2024, 2, 5, 22, tzinfo=UTC))
-    data = client_of(broker, StockHistoricalDataClient)
-
-    def closes(adjustment: Adjustment) -> list[float]:
-        request = StockBarsRequest(
-            symbol_or_symbols="BBB",
-            timeframe=TimeFrame.Day,
-            start=datetime(2024, 2, 1, tzinfo=UTC),
-            adjustment=adjustment,
-        )
-        return [bar.close for bar in data.get_stock_bars(request).data["BBB"]]
-
-    assert closes(Adjustment.RAW) == [121.5, 122.5, 73.5]
-    assert closes(Adjustment.SPLIT) == [60.75, 61.25, 73.5]
-    actions = client_of(broker, CorporateActionsClient)
-    found = actions.get_corporate_actions(CorporateActionsRequest(symbols=["BBB"], start="2024-01-01")).data
-    (split,) = found["forward_splits"]
-    assert (split.new_rate, split.old_rate) == (2, 1) and "cash_dividends" not in found
-
-
-def test_news_page_by_page(broker: SandboxServer) -> None:
-    news = client_of(broker, NewsClient)
-    found = news.get_news(NewsRequest(symbols="AAA", start=datetime(2024, 1, 2, tzinfo=UTC), limit=60)).data["news"]
-    assert len(found) == 60 and len({item.id for item in found}) == 60
-    times = [item.updated_at for item in found]
-    assert times == sorted(times, reverse=True) and times[0] <= datetime(2024, 1, 31, 21, 5, tzinfo=UTC)
-    every = news.get_news(NewsRequest(symbols="AAA", start=datetime(2024, 1, 2, tzinfo=UTC), sort="asc")).data["news"]
-    assert len(every) == 21 * 3 - 1, "the item of 22:00 is not out yet"
-
-
-def test_coins(broker: SandboxServer, trading: TradingClient) -> None:
-    data = client_of(broker, CryptoHistoricalDataClient)
-    bars = data.get_crypto_bars(
-        CryptoBarsRequest(symbol_or_symbols="BTC/USD", timeframe=TimeFrame.Day, start=datetime(2024, 1, 29, tzinfo=UTC))
-    )
-    assert [bar.open for bar in bars.data["BTC/USD"]] == [40027.0, 40028.0, 40029.0]
-    quote = data.get_crypto_latest_quote(CryptoLatestQuoteRequest(symbol_or_symbols="BTC/USD"))["BTC/USD"]
-    order = trading.submit_order(market("BTC/USD", qty=0.5, time_in_force=TimeInForce.GTC))
-    filled = trading.get_order_by_id(order.id)
-    assert filled.status == "filled" and float(filled.filled_avg_price) == quote.ask_price
-    assert trading.get_open_position("BTCUSD").qty == "0.5"
+    asked = CorporateActionsRequest(symbols=["BBB"], start="2024-01-01")
+    (split,) = client_of(broker, CorporateActionsClient).get_corporate_actions(asked).data["forward_splits"]
+    assert (split.new_rate, split.old_rate) == (2, 1)
 
 
 @contextmanager

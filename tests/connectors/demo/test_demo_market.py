@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import cache
 from itertools import pairwise
 from statistics import fmean, stdev
 
@@ -29,6 +30,7 @@ SESSIONS = [day.toordinal() for day in Weekdays().sessions(EPOCH, date(2025, 12,
 COMPANIES = {symbol: one for symbol, one in load_listings().items() if isinstance(one, Company)}
 
 
+@cache
 def paths(seed: int) -> dict[str, PricePath]:
     moves = factor_moves(seed, SESSIONS)
     return {symbol: draw_path(seed, company, SESSIONS, lambda: moves) for symbol, company in COMPANIES.items()}

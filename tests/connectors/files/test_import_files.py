@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -120,16 +121,9 @@ def test_every_bad_row_is_counted_and_the_folder_stays_as_it_was(tmp_path: Path)
     assert message.startswith(f"{bad}: 4 bad rows, nothing was imported: line 3: high 10 is below low 11")
     assert "line 4: 'yesterday' is not a date" in message
     assert message.endswith("; and 1 more")
-    assert message.count("line ") == 3
+    assert re.findall(r"line (\d)", message) == ["3", "4", "5"], "in the order of the file"
     assert done.path.read_bytes() == before
     assert [path.name for path in done.path.parent.iterdir()] == ["ABC.csv"]
-
-
-def test_bad_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
-    rows = "date,open,high,low,close\n2024-03-06,1,1\n2024-03-07,11,10,11,12\n"
-    with pytest.raises(MalformedData) as caught:
-        import_prices(source(tmp_path, "bad.csv", rows), tmp_path, "ABC")
-    assert str(caught.value).index("line 2") < str(caught.value).index("line 3")
 
 
 def test_a_folder_with_a_bad_file_is_left_alone(tmp_path: Path) -> None:
@@ -152,17 +146,6 @@ def test_a_crash_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: 
         import_prices(source(tmp_path, "more.csv", rows), tmp_path / "data", "ABC")
     assert done.path.read_bytes() == before
     assert [path.name for path in done.path.parent.iterdir()] == ["ABC.csv"]
-
-
-def test_rows_of_other_symbols_are_left_out_and_counted(tmp_path: Path) -> None:
-    rows = "Symbol,date,open,high,low,close\nABC,2024-03-06,1,1,1,1\nDEF,2024-03-06,2,2,2,2\n"
-    file = source(tmp_path, "all.csv", rows)
-    done = import_prices(file, tmp_path / "data", "DEF")
-    assert done.added == 1
-    assert [(drop.reason, drop.count) for drop in done.dropped] == [("another symbol", 1)]
-    assert "2024-03-06,2,2,2,2" in done.path.read_text()
-    with pytest.raises(MissingData, match="no row for GHI"):
-        import_prices(file, tmp_path / "data", "GHI")
 
 
 async def test_news_is_added_once_and_old_lines_stay_to_the_letter(tmp_path: Path) -> None:
@@ -271,7 +254,7 @@ VALUES = st.recursive(
 
 
 @given(value=VALUES, kind=st.sampled_from(["prices", "actions", "news", "filings"]))
-@examples(200, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 def test_no_json_ends_as_a_bug(tmp_path: Path, value: Any, kind: str) -> None:
     file = source(tmp_path, "any.json", json.dumps(value))
     for symbols in ((), ("AAA",)):
@@ -293,7 +276,7 @@ def test_no_json_ends_as_a_bug(tmp_path: Path, value: Any, kind: str) -> None:
     ),
     mark=st.sampled_from([",", ";", "\t"]),
 )
-@examples(200, suppress_health_check=list(HealthCheck))
+@examples(100, suppress_health_check=list(HealthCheck))
 def test_no_table_ends_as_a_bug(tmp_path: Path, cells: list[list[str]], mark: str) -> None:
     text = "\n".join(mark.join(row) for row in cells)
     file = tmp_path / "any.csv"

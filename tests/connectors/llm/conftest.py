@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from connectors.llm import gate
 from connectors.llm.anthropic_model import AnthropicModel
 from connectors.llm.endpoint import Endpoint
 from connectors.llm.openai_model import OpenAIModel
@@ -16,20 +15,6 @@ from connectors.llm.remote_model import RemoteModel
 from tests.servers.fake_llm_server import FakeLLMServer, fake_llm_server
 
 MakeModel = Callable[..., RemoteModel]
-
-
-@pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No address and no proxy of whoever runs the tests."""
-    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries are made milliseconds apart."""
-    monkeypatch.setattr(gate, "PACE", 0.001)
 
 
 @pytest.fixture

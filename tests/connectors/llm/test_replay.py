@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -220,13 +219,6 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     store = AnswerStore(path)
     store.close()
     assert sqlite3.connect(path).execute("SELECT count(*) FROM answers").fetchone() == (600,)
-
-
-async def test_many_tasks_may_ask_at_once(store: AnswerStore) -> None:
-    model = replaying(store, Counted())
-    await asyncio.gather(*(model.answer(question(sample=n)) for n in range(50)))
-    results = await asyncio.gather(*(model.answer(question(sample=n)) for n in range(50)))
-    assert all(result.cached for result in results)
 
 
 def test_a_file_that_is_something_else_is_told_and_left_alone(tmp_path: Path) -> None:

@@ -73,23 +73,17 @@ def test_an_honest_run_is_clean() -> None:
 
 @pytest.mark.slow
 def test_the_preset_that_peeks_is_caught_and_only_bars_are_blamed() -> None:
-    found = certificate(RunSpec(**{**_fields(AGENTS), "preset": "leaky-test"}))
+    found = certificate(replace(AGENTS, preset="leaky-test"))
     assert found.outcome == "leak"
     assert found.differing > 0
     assert surfaced(found) == {"bars"}
     assert found.inputs["bars"].from_the_future
 
 
-def _fields(spec: RunSpec) -> dict[str, Any]:
-    return {name: getattr(spec, name) for name in spec.__dataclass_fields__}
-
-
 # A warm-up of three weeks, so that lessons are written with sight of what followed.
-REMEMBERING = RunSpec(
-    **{**_fields(AGENTS), "preset": "desk", "symbols": ("ORVL",), "warm_up_from": date(2025, 1, 10)},
-)
+REMEMBERING = replace(AGENTS, preset="desk", symbols=("ORVL",), warm_up_from=date(2025, 1, 10))
 # Long enough to catch one that sees too much.
-BRIEFLY = RunSpec(**{**_fields(REMEMBERING), "warm_up_from": date(2025, 1, 17), "last": date(2025, 2, 5)})
+BRIEFLY = replace(REMEMBERING, warm_up_from=date(2025, 1, 17), last=date(2025, 2, 5))
 
 
 @pytest.mark.slow
@@ -138,7 +132,7 @@ def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.Monke
         return (~part.alive if hidden is None else hidden) & ~np.array(ahead, np.bool_)
 
     monkeypatch.setattr(LayerRows, "hidden", off_by_a_kind)
-    short = RunSpec(**{**_fields(AGENTS), "preset": "desk", "symbols": ("ORVL",), "last": date(2025, 2, 4)})
+    short = replace(AGENTS, preset="desk", symbols=("ORVL",), last=date(2025, 2, 4))
     found = certificate(short, cuts=1)
     assert surfaced(found) == {"memory"}
     assert found.outcome == "leak"
@@ -157,8 +151,7 @@ def test_experts_notes_are_read_a_day_later_and_a_run_that_does_not_wait_is_caug
         return told
 
     noted = tuple(ExpertNote(date(2025, 2, day), "ORVL", f"Buy it, note {day}.") for day in range(2, 12))
-    short = {"preset": "desk", "symbols": ("ORVL",), "last": date(2025, 2, 7), "briefing": Briefing(guidance=noted)}
-    spec = RunSpec(**{**_fields(AGENTS), **short})
+    spec = replace(AGENTS, preset="desk", symbols=("ORVL",), last=date(2025, 2, 7), briefing=Briefing(guidance=noted))
     monkeypatch.setattr(observe, "guidance_signals", watched)
     found = certificate(spec, cuts=3)
     assert found.outcome == "clean", found.findings
@@ -275,7 +268,7 @@ SAMPLE = ("sma-cross", "random")
     "strategy", [*SAMPLE, *(pytest.param(name, marks=pytest.mark.slow) for name in ALL_RULES if name not in SAMPLE)]
 )
 def test_every_rule_is_clean(strategy: str) -> None:
-    found = certificate(RunSpec(**{**_fields(RULES), "strategy": strategy}), cuts=6)
+    found = certificate(replace(RULES, strategy=strategy), cuts=6)
     assert found.outcome == "clean", found.findings
     assert found.compared > 6 * 3
 
@@ -312,7 +305,7 @@ class _Hindsight:
 @pytest.mark.parametrize("rule", [_Tomorrow(), pytest.param(_Hindsight(), marks=pytest.mark.slow)])
 def test_a_rule_that_sees_the_future_is_caught(monkeypatch: pytest.MonkeyPatch, rule: Any) -> None:
     monkeypatch.setattr(rule_backtest, "make_strategy", lambda name, params: rule)
-    found = certificate(RunSpec(**{**_fields(RULES), "symbols": ("ORVL", "BXWD")}), cuts=5)
+    found = certificate(replace(RULES, symbols=("ORVL", "BXWD")), cuts=5)
     assert found.outcome == "leak"
     assert found.differing > 0
     # A split of tomorrow moves tomorrow's prices, so who sees those sees it as well; rules read no news.
@@ -323,8 +316,8 @@ def test_a_rule_that_sees_the_future_is_caught(monkeypatch: pytest.MonkeyPatch, 
 def test_a_rule_that_fills_at_the_same_close_is_audited_as_well(
     monkeypatch: pytest.MonkeyPatch, real_data: Any
 ) -> None:
-    data = {"symbols": ("BTC-USD",), "data": DataSpec(str(real_data)), "convention": "arena"}
-    spec = RunSpec(**{**_fields(RULES), "first": date(2023, 3, 1), "last": date(2023, 3, 31), **data})
+    window = replace(RULES, first=date(2023, 3, 1), last=date(2023, 3, 31))
+    spec = replace(window, symbols=("BTC-USD",), data=DataSpec(str(real_data)), convention="arena")
     assert certificate(spec, cuts=3).outcome == "clean"
     monkeypatch.setattr(rule_backtest, "make_strategy", lambda name, params: _Tomorrow())
     assert certificate(spec, cuts=3).outcome == "leak"
@@ -338,14 +331,14 @@ def test_a_rule_that_reads_a_day_too_far_is_caught_by_its_trades(monkeypatch: py
         return [day + 1 for day in honest(decided, calendar, other)]
 
     monkeypatch.setattr(rule_backtest, "_closed", a_day_late)
-    found = certificate(RunSpec(**{**_fields(RULES), "strategy": "z-score"}), cuts=6)
+    found = certificate(replace(RULES, strategy="z-score"), cuts=6)
     assert found.outcome == "leak"
     assert found.differing > 0
 
 
 def test_a_coins_unfinished_day_is_no_future_for_its_fills() -> None:
     """At the exchange's close the coin's UTC day still goes on: its close is unknown, its open is not."""
-    found = certificate(RunSpec(**{**_fields(WEEK), "symbols": ("WRNN-USD", "ORVL")}), cuts=None)
+    found = certificate(replace(WEEK, symbols=("WRNN-USD", "ORVL")), cuts=None)
     assert found.outcome == "clean", found.findings
     assert found.cuts == found.access_sessions
 

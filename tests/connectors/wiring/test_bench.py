@@ -251,16 +251,6 @@ def test_every_model_has_a_row_and_a_known_one_the_papers(folder: Path, sampled:
     assert ours["openai:unheard-of", "CR"].paper is None
 
 
-def test_repeats_of_the_rules_are_run_once_and_that_is_said(folder: Path) -> None:
-    prepared = prepare(
-        services(Config()), BenchRequest(name="finvision", folder=str(folder), symbols=("AMZN",), repeats=5)
-    )
-    assert len(prepared.jobs) == 1
-    done = run_bench(services(Config()), prepared)
-    assert agents(done)["FinVision", "SR"].spread is None
-    assert sum("were run once" in note for note in done.notes) == 1
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("sessions_known")
 def test_several_processes_come_to_what_one_does(folder: Path) -> None:
@@ -355,11 +345,17 @@ def test_data_that_cannot_be_read_ends_the_bench(folder: Path, jobs: int) -> Non
         run_jobs(services(Config()), prepared.jobs, jobs)
 
 
-def test_a_symbol_without_prices_leaves_its_row_empty_and_says_why(folder: Path) -> None:
-    done = run("finvision", folder, symbols=("AMZN", "AAPL"))
+def test_repeats_of_the_rules_are_run_once_and_a_symbol_without_prices_leaves_its_row_empty(folder: Path) -> None:
+    given = services(Config())
+    request = BenchRequest(name="finvision", folder=str(folder), symbols=("AMZN", "AAPL"), repeats=5)
+    prepared = prepare(given, request)
+    assert len(prepared.jobs) == 2
+    done = run_bench(given, prepared)
     lacking = [c for c in done.cells if c.symbol == "AAPL" and c.model == "FinVision"]
     assert lacking and all(c.ours is None and c.note is not None and "AAPL" in c.note for c in lacking)
-    assert all(c.ours is not None for c in done.cells if c.symbol == "AMZN" and c.answered_by)
+    known = [c for c in done.cells if c.symbol == "AMZN" and c.answered_by]
+    assert known and all(c.ours is not None and c.spread is None for c in known)
+    assert sum("were run once" in note for note in done.notes) == 1
 
 
 @pytest.mark.slow

@@ -16,12 +16,15 @@ from engine.app.models.models import configured_briefing, recorded_briefing
 from engine.app.redecision.redecision import redecide
 from engine.app.research.backtest import run_backtest
 from engine.app.research.run_spec import preset_of, settled
+from engine.clock import BacktestClock
 from engine.domain.run import Briefing, DataSpec, ExpertNote, RunSpec
 from engine.errors import ConfigError, MalformedData, MissingData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import NOON
+from tests.connectors.wiring.past_runs import trails
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
 SPEC = RunSpec(symbols=("TMBK",), first=DAYS[1], last=DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")
@@ -30,17 +33,6 @@ NOTES = """{"date": "2024-02-11", "symbol": "TMBK", "text": "Mills rose."}
 {"date": "2024-02-12", "symbol": "ORVL", "text": "Chips."}
 {"date": "2024-02-20", "symbol": "TMBK", "text": "Later."}
 """
-
-
-class At:
-    def __init__(self, moment: datetime) -> None:
-        self.moment = moment
-
-    def now(self) -> datetime:
-        return self.moment
-
-
-NOON = At(datetime(2025, 6, 3, 12, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -55,17 +47,15 @@ def config(data: dict[str, Any] | None = None, **desk: Any) -> Config:
 
 def prompts(run: str, agent: str) -> dict[date, str]:
     """What an agent was asked, by session."""
-    with JournalReader(places.run_journal(run)) as reader:
-        trails = [trail(reader, decision.key) for decision in reader.decisions()]
     return {
         one.decision.key.session: f"{answer.system}\n{answer.messages[0].text}"
-        for one in trails
+        for one in trails(run)
         for answer in one.answers
         if answer.agent == agent
     }
 
 
-def test_the_users_texts_are_in_the_decisions_prompt(notes: str) -> None:
+def test_the_users_texts_are_in_the_decisions_prompt_and_kept_with_the_run(notes: str) -> None:
     told = config(
         {"guidance": notes},
         profile={"tmbk": "Bakes bread.\nSector: food."},
@@ -74,7 +64,7 @@ def test_the_users_texts_are_in_the_decisions_prompt(notes: str) -> None:
         tools=["macd"],
         instruction="Nothing before earnings.",
     )
-    run_backtest(services(told, NOON), replace(SPEC, run="told"))
+    first = run_backtest(services(told, NOON), replace(SPEC, run="told")).result
     asked = prompts("told", "evidence-decision")
     assert list(asked) == list(DAYS[:2])
     for text in asked.values():
@@ -85,6 +75,20 @@ def test_the_users_texts_are_in_the_decisions_prompt(notes: str) -> None:
         assert "Mills rose." in text
     # A note of the session's own day may have been written after its close.
     assert ["Flour is dear." in text for text in asked.values()] == [False, True]
+
+    with JournalReader(places.run_journal("told")) as reader:
+        entry = reader.run("told")
+        briefing = recorded_briefing(reader, entry)
+    assert entry.spec is not None and entry.spec.briefing == briefing and entry.spec.embedder == "hash-384"
+    assert briefing is not None
+    assert (briefing.risk, briefing.preference, briefing.tools) == ("risk-averse", "conservative", ("macd",))
+    assert briefing.guidance[0] == ExpertNote(date(2024, 2, 11), "TMBK", "Mills rose.")
+    assert {note.symbol for note in briefing.guidance} == {"TMBK"}
+    # The file may be gone and the configuration another: the spec says it all.
+    Path(notes).unlink()
+    again = run_backtest(services(config(risk="risk-seeking"), NOON), replace(entry.spec, run="again")).result
+    assert again.test.decisions == tuple(replace(d, key=replace(d.key, run="again")) for d in first.test.decisions)
+    assert prompts("again", "evidence-decision") == asked
 
 
 def test_without_them_the_preset_decides_and_the_demo_market_has_a_profile() -> None:
@@ -122,31 +126,8 @@ def test_a_risk_that_follows_momentum_is_told_a_decision_with_evidence() -> None
         assert "The fields that you know best" not in text
 
 
-def test_a_run_keeps_what_it_was_told_and_is_played_again_from_it(notes: str) -> None:
-    told = config({"guidance": notes}, risk="risk-averse", tools=["macd"], instruction="Wait.")
-    first = run_backtest(services(told, NOON), replace(SPEC, run="first")).result
-    with JournalReader(places.run_journal("first")) as reader:
-        entry = reader.run("first")
-        briefing = recorded_briefing(reader, entry)
-    assert entry.spec is not None and entry.spec.briefing == briefing and entry.spec.embedder == "hash-384"
-    assert briefing is not None
-    assert (briefing.risk, briefing.preference, briefing.tools, briefing.instruction) == (
-        "risk-averse",
-        None,
-        ("macd",),
-        "Wait.",
-    )
-    assert briefing.guidance[0] == ExpertNote(date(2024, 2, 11), "TMBK", "Mills rose.")
-    assert {note.symbol for note in briefing.guidance} == {"TMBK"}
-    # The file may be gone and the configuration another: the spec says it all.
-    Path(notes).unlink()
-    again = run_backtest(services(config(risk="risk-seeking"), NOON), replace(entry.spec, run="again")).result
-    assert again.test.decisions == tuple(replace(d, key=replace(d.key, run="again")) for d in first.test.decisions)
-    assert prompts("again", "evidence-decision") == prompts("first", "evidence-decision")
-
-
 def test_a_daily_run_keeps_it_too_and_is_redecided_with_it() -> None:
-    wall = At(datetime(2024, 2, 12, 21, 30, tzinfo=UTC))
+    wall = BacktestClock(datetime(2024, 2, 12, 21, 30, tzinfo=UTC))
     told = config(preset="desk", preference="aggressive", instruction="Wait for bread.")
     asyncio.run(run_daily(services(told, wall), DAYS[0]))
     with JournalReader(places.desk_journal("mine")) as reader:

@@ -19,7 +19,6 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine.app.desk.context import Finished
 from engine.app.desk.run import run_daily
-from engine.clock import LiveClock
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, ExecutionRules
@@ -93,7 +92,7 @@ def rate(request: pytest.FixtureRequest) -> Decimal:
 @pytest.fixture
 def sandbox(written: Path, rate: Decimal, monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
     settings = SandboxSettings(start=EVENING, rules=ExecutionRules(commission_rate=rate))
-    with SandboxServer(loader(DataSpec(str(written))), settings, LiveClock()) as running:
+    with SandboxServer(loader(DataSpec(str(written))), settings) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
         yield running

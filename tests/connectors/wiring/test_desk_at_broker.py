@@ -16,6 +16,7 @@ from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine.app.desk.context import Finished
 from engine.app.desk.run import run_daily
+from engine.clock import BacktestClock
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
@@ -120,24 +121,14 @@ def test_ten_sessions_and_more_in_an_account_keep_journal_and_broker_equal(
     assert quick_check(places.desk_journal("paper")) == ()
 
 
-class Standing:
-    """A clock that stands."""
-
-    def __init__(self, at: datetime) -> None:
-        self._at = at
-
-    def now(self) -> datetime:
-        return self._at
-
-
 @pytest.mark.parametrize(("after_close", "apart", "decided"), [(120, -240, date(2021, 3, 17)), (-120, 240, None)])
 def test_around_a_close_the_brokers_time_counts_whatever_this_machines_clock_says(
     after_close: int, apart: int, decided: date | None, sandbox: SandboxServer, written: Path
 ) -> None:
     config, closes = desk(written, broker={"clock": "machine"}), datetime(2021, 3, 17, 20, tzinfo=UTC)
-    assert isinstance(asyncio.run(run_daily(services(config, Standing(START)))), DeskRunResult)
+    assert isinstance(asyncio.run(run_daily(services(config, BacktestClock(START)))), DeskRunResult)
     sandbox.advance(closes + timedelta(seconds=after_close))
-    machine = Standing(closes + timedelta(seconds=after_close + apart))
+    machine = BacktestClock(closes + timedelta(seconds=after_close + apart))
     if decided is None:  # the session is not over there: what was decided before it stands
         done = asyncio.run(run_daily(services(config, machine)))
         assert isinstance(done, Finished)
@@ -146,6 +137,6 @@ def test_around_a_close_the_brokers_time_counts_whatever_this_machines_clock_say
     # By this machine's clock the session before is the last, and done.
     assert isinstance(asyncio.run(run_daily(services(config, machine))), Finished)
     caught_up = asyncio.run(
-        run_daily(services(config, Standing(closes + timedelta(seconds=after_close - 60))), decided)
+        run_daily(services(config, BacktestClock(closes + timedelta(seconds=after_close - 60))), decided)
     )
     assert caught_up.session == decided

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Callable
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from engine.app.desk.context import Finished
 from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
 from engine.app.records.desk_journal import desk_lock
+from engine.clock import BacktestClock
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunKind
 from engine.errors import ConfigError, MissingData, StaleData, TryAgainLater, UsageError
@@ -27,6 +28,7 @@ from engine.ports import LanguageModel
 from engine.session.context import DeskRunResult
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import evening
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.desks import trade
@@ -42,16 +44,6 @@ def by_this_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"engine.app.{module}.is_demo", lambda services: False)
 
 
-class Wall:
-    """A moment that stands still: half an hour after a session's close in winter."""
-
-    def __init__(self, day: date, hour: int = 21, minute: int = 30) -> None:
-        self.moment = datetime(day.year, day.month, day.day, hour, minute, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.moment
-
-
 def desk(**changes: Any) -> Config:
     plain: dict[str, Any] = {"desk": {"name": "mine", "symbols": SYMBOLS, "preset": "finvision"}}
     for section, values in changes.items():
@@ -59,7 +51,7 @@ def desk(**changes: Any) -> Config:
     return Config.model_validate(plain)
 
 
-def run(config: Config, wall: Wall, asked: date | None = None, **more: Any) -> DeskRunResult | Finished:
+def run(config: Config, wall: BacktestClock, asked: date | None = None, **more: Any) -> DeskRunResult | Finished:
     return asyncio.run(run_daily(services(config, wall), asked, **more))
 
 
@@ -77,17 +69,25 @@ def books() -> dict[str, Any]:
 
 def test_a_day_is_done_once_and_the_next_day_settles_it() -> None:
     config = desk()
+    with desk_lock("mine"), pytest.raises(TryAgainLater):
+        run(config, evening(FRIDAY))
 
-    first = run(config, Wall(FRIDAY))
+    first = run(config, evening(FRIDAY))
     assert isinstance(first, DeskRunResult)
     assert first.session == FRIDAY
     assert len(first.decisions) == 2
+    with JournalReader(places.desk_journal("mine")) as reader:
+        for decision in first.decisions:
+            agents = [entry.agent for entry in reader.answers(decision.key)]
+            assert agents[-1] == "decision" and "chart" in agents
+        assert len(reader.calls(run=first.run)) == first.model.calls
+        assert [type(e).__name__ for _, e in reader.events_after()][-1] == "RunFinished"
     before = books()
-    for wall in (Wall(FRIDAY, 22), Wall(FRIDAY + timedelta(2)), Wall(MONDAY, 20, 59)):
+    for wall in (evening(FRIDAY, 22), evening(FRIDAY + timedelta(2)), evening(MONDAY, 20, 59)):
         assert run(config, wall) == Finished(first.run, FRIDAY)
     assert books() == before
 
-    second = run(config, Wall(MONDAY))
+    second = run(config, evening(MONDAY))
     assert isinstance(second, DeskRunResult)
     after = books()
     assert after["runs"] == [(FRIDAY, "done"), (MONDAY, "done")]
@@ -97,49 +97,22 @@ def test_a_day_is_done_once_and_the_next_day_settles_it() -> None:
         with JournalReader(places.desk_journal("mine")) as reader:
             (point,) = [p for p in reader.equity() if p.session == session]
         assert portfolio.value(point.prices) == value
-
-
-def test_what_was_done_stands_in_the_journal_for_why() -> None:
-    result = run(desk(), Wall(FRIDAY))
-    assert isinstance(result, DeskRunResult)
-
-    with JournalReader(places.desk_journal("mine")) as reader:
-        for decision in result.decisions:
-            agents = [entry.agent for entry in reader.answers(decision.key)]
-            assert agents[-1] == "decision"
-            assert "chart" in agents
-        assert len(reader.calls(run=result.run)) == result.model.calls
-        assert [type(e).__name__ for _, e in reader.events_after()][-1] == "RunFinished"
+    with pytest.raises(UsageError, match="can no longer be decided"):
+        run(config, evening(TUESDAY), date(2024, 2, 29))
+    assert books() == after
 
 
 def test_the_last_completed_session_is_decided_and_a_later_one_refused() -> None:
     config = desk()
     with pytest.raises(UsageError, match="last completed session is 2024-03-01"):
-        run(config, Wall(MONDAY, 12), MONDAY)
+        run(config, evening(MONDAY, 12), MONDAY)
     with pytest.raises(UsageError, match="closed that day"):
-        run(config, Wall(MONDAY, 12), FRIDAY - timedelta(5))
+        run(config, evening(MONDAY, 12), FRIDAY - timedelta(5))
     assert not places.desk_journal("mine").exists()
 
-    earlier = run(config, Wall(MONDAY, 12))
+    earlier = run(config, evening(MONDAY, 12))
     assert isinstance(earlier, DeskRunResult)
     assert earlier.session == FRIDAY
-
-
-def test_a_session_that_the_books_have_passed_is_refused() -> None:
-    config = desk()
-    run(config, Wall(MONDAY))
-    before = books()
-
-    with pytest.raises(UsageError, match="can no longer be decided"):
-        run(config, Wall(TUESDAY), FRIDAY)
-
-    assert books() == before
-
-
-def test_two_runs_at_once_are_one_run_and_a_wait() -> None:
-    with desk_lock("mine"), pytest.raises(TryAgainLater, match="mine is in progress"):
-        run(desk(), Wall(FRIDAY))
-    assert isinstance(run(desk(), Wall(FRIDAY)), DeskRunResult)
 
 
 @pytest.fixture(scope="module")
@@ -170,10 +143,10 @@ def folder(tmp_path: Path, written: Path) -> Callable[[date], Path]:
 def test_own_data_gives_the_same_day_as_the_demo_market_that_it_was_written_from(
     folder: Callable[[date], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    demo = run(desk(), Wall(FRIDAY))
+    demo = run(desk(), evening(FRIDAY))
     monkeypatch.setenv("PAPERDESK_HOME", str(tmp_path / "another"))
     # The folder knows more than the day: nothing of it is seen.
-    own = run(desk(data={"folder": str(folder(date(2024, 3, 20)))}), Wall(FRIDAY))
+    own = run(desk(data={"folder": str(folder(date(2024, 3, 20)))}), evening(FRIDAY))
 
     assert isinstance(demo, DeskRunResult)
     assert isinstance(own, DeskRunResult)
@@ -184,15 +157,15 @@ def test_own_data_gives_the_same_day_as_the_demo_market_that_it_was_written_from
 def test_stale_bars_are_said_and_nothing_is_begun(folder: Callable[[date], Path]) -> None:
     config = desk(data={"folder": str(folder(FRIDAY))})
     with pytest.raises(StaleData, match="end on 2024-03-01, and 2024-03-04 is to be decided"):
-        run(config, Wall(MONDAY))
+        run(config, evening(MONDAY))
     with JournalReader(places.desk_journal("mine")) as reader:
         assert reader.runs() == ()
-    assert isinstance(run(config, Wall(FRIDAY)), DeskRunResult)
+    assert isinstance(run(config, evening(FRIDAY)), DeskRunResult)
 
 
 def frozen_by(config: Config) -> str:
     """Why a run freezes TMBK, of which it decides nothing, while it decides the others."""
-    done = run(config, Wall(FRIDAY))
+    done = run(config, evening(FRIDAY))
     assert isinstance(done, DeskRunResult)
     (frozen,) = done.frozen
     assert frozen.symbol == "TMBK" and not frozen.halted
@@ -232,12 +205,12 @@ class Failing:
 def test_a_run_that_fails_says_so_and_goes_on_when_it_can() -> None:
     events: list[Event] = []
     with pytest.raises(ConfigError):
-        run(desk(), Wall(FRIDAY), publish=events.append, through=Failing)
+        run(desk(), evening(FRIDAY), publish=events.append, through=Failing)
 
     assert books()["runs"] == [(FRIDAY, "failed")]
     assert [e.outcome for e in events if isinstance(e, RunFinished)] == ["failed"]
     assert books()["decisions"] == []
-    again = run(desk(), Wall(FRIDAY))
+    again = run(desk(), evening(FRIDAY))
     assert isinstance(again, DeskRunResult)
     assert books()["runs"] == [(FRIDAY, "done")]
     assert len(books()["decisions"]) == 2
@@ -262,10 +235,10 @@ def test_a_first_run_that_was_killed_before_its_first_row_goes_on(commit: int) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RowStore, "_transaction", dying)
         with pytest.raises(Killed):
-            run(desk(), Wall(FRIDAY))
+            run(desk(), evening(FRIDAY))
     assert places.desk_journal("mine").exists()
 
-    assert isinstance(run(desk(), Wall(FRIDAY)), DeskRunResult)
+    assert isinstance(run(desk(), evening(FRIDAY)), DeskRunResult)
 
 
 def test_an_empty_journal_file_is_left_for_a_person_to_see() -> None:
@@ -274,7 +247,7 @@ def test_an_empty_journal_file_is_left_for_a_person_to_see() -> None:
     path.touch()
 
     with pytest.raises(MissingData, match="is empty: delete it and what begins with its name, or restore a backup"):
-        run(desk(), Wall(FRIDAY))
+        run(desk(), evening(FRIDAY))
     assert path.stat().st_size == 0
 
 
@@ -291,13 +264,13 @@ def test_what_is_held_of_a_symbol_that_was_taken_off_the_list_stays_in_the_books
             return ModelResult(model="buying", answer=trade(request, "BUY", 5, "strong uptrend"))
 
     data = {"folder": str(folder(TUESDAY))}
-    run(desk(data=data), Wall(FRIDAY), through=lambda model: Buying())
+    run(desk(data=data), evening(FRIDAY), through=lambda model: Buying())
     # TMBK stops trading; its bars end, and it is taken off the list.
     prices = Path(data["folder"]) / "prices" / "TMBK.csv"
     prices.write_text("".join(r for r in prices.read_text().splitlines(True) if not r.startswith("2024-03-05")))
     short = desk(data=data, desk={"symbols": ["ORVL"]})
     for day in (MONDAY, TUESDAY):
-        result = run(short, Wall(day))
+        result = run(short, evening(day))
         assert isinstance(result, DeskRunResult)
         assert [d.key.symbol for d in result.decisions] == ["ORVL"]
         assert result.books.portfolio.quantity("TMBK") > 0
@@ -309,10 +282,10 @@ def test_what_is_held_of_a_symbol_that_was_taken_off_the_list_stays_in_the_books
 def test_a_desk_with_a_coin_waits_for_the_coins_day() -> None:
     config = desk(desk={"symbols": ["ORVL", "WRNN-USD"]})
 
-    evening = run(config, Wall(FRIDAY))
-    assert isinstance(evening, DeskRunResult)
-    assert evening.session == date(2024, 2, 29)
-    saturday = run(config, Wall(FRIDAY + timedelta(1), 0, 1))
+    friday = run(config, evening(FRIDAY))
+    assert isinstance(friday, DeskRunResult)
+    assert friday.session == date(2024, 2, 29)
+    saturday = run(config, evening(FRIDAY + timedelta(1), 0, 1))
     assert isinstance(saturday, DeskRunResult)
     assert saturday.session == FRIDAY
     assert not [d for d in saturday.decisions if d.abstained]
@@ -320,7 +293,7 @@ def test_a_desk_with_a_coin_waits_for_the_coins_day() -> None:
 
 async def test_an_open_desk_runs_a_cycle_for_an_app_and_leaves_a_finished_one_alone() -> None:
     app = OpenDesk(services(desk()))
-    app.clock = Wall(FRIDAY)
+    app.clock = evening(FRIDAY)
     events: list[Event] = []
 
     async def gate() -> None:

@@ -15,13 +15,13 @@ from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import fetch
+from engine.clock import BacktestClock
 from engine.domain.market import PriceHistory
 from engine.domain.run import DataSpec, Result, RunSpec
 from engine.ports import MarketSource
 from engine.reports.documents.backtest import fingerprint
 from engine.services import FetchOptions
 from engine.settings.config import Config
-from tests.connectors.wiring.test_fetching import Standing
 
 DEMO = DataSpec(None, 7)
 SINCE, LAST = date(2024, 6, 3), date(2025, 4, 4)
@@ -37,9 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with build_sandbox(DEMO, SandboxSettings(start=NOW)) as server, pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment.items():
             patch.setenv(name, value)
-        patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0005)
         done = asyncio.run(
-            fetch(services(config, Standing(NOW)), "all", FetchOptions(folder=to), DEFAULT_WATCHLIST, SINCE)
+            fetch(services(config, BacktestClock(NOW)), "all", FetchOptions(folder=to), DEFAULT_WATCHLIST, SINCE)
         )
     assert all(one.complete and not one.dropped and not one.differing for one in done)
     return to
@@ -84,7 +83,9 @@ def test_a_backtest_over_the_folder_is_one_over_the_market(folder: Path) -> None
     )
 
     def ran(data: DataSpec, name: str) -> Result:
-        return run_backtest(services(Config(), Standing(NOW)), replace(spec, data=data, run=name), baselines=()).result
+        return run_backtest(
+            services(Config(), BacktestClock(NOW)), replace(spec, data=data, run=name), baselines=()
+        ).result
 
     true, ours = ran(DEMO, "source"), ran(DataSpec(str(folder)), "fetched")
     assert ours.test.fills == true.test.fills

@@ -20,6 +20,7 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine.app.desk.market import PAUSES, refresh
 from engine.app.research.market_data import fetch as fetch_data
+from engine.clock import BacktestClock
 from engine.domain.fetched import Fetched
 from engine.domain.market import ActionKind, CorporateAction, NewsItem, PriceHistory, from_nano
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, StaleData
@@ -44,16 +45,6 @@ LATER = datetime(2024, 3, 6, 21, 5, tzinfo=UTC)
 Start = Callable[..., SandboxServer]
 
 
-class Standing:
-    """A clock that stands where it is put."""
-
-    def __init__(self, at: datetime) -> None:
-        self.at = at
-
-    def now(self) -> datetime:
-        return self.at
-
-
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts sandboxes over a market and points the program at the last one."""
@@ -68,8 +59,6 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
             monkeypatch.setenv(name, value)
         return server
 
-    # Pauses between attempts are the HTTP client's test; here they would only take time.
-    monkeypatch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0005)
     yield started
     for server in running:
         server.__exit__(None, None, None)
@@ -95,7 +84,7 @@ async def fetch(
 ) -> dict[str, Fetched]:
     """One fetch; what was done to each file, by its path in the folder."""
     given = FetchOptions(folder=folder, stop=stop, **options)
-    done = await fetch_data(services(config(folder), Standing(at)), kind, given, symbols, since)
+    done = await fetch_data(services(config(folder), BacktestClock(at)), kind, given, symbols, since)
     return {str(one.path.relative_to(folder)): one for one in done}
 
 
@@ -345,27 +334,12 @@ async def test_wrong_keys_unknown_symbols_and_silence(
     with pytest.raises(CredentialsRefused, match="APCA_API_SECRET_KEY"):
         await fetch(tmp_path, symbols=("BBB",))
     monkeypatch.setenv("APCA_API_SECRET_KEY", server.settings.secret)
-    monkeypatch.setattr("connectors.alpaca.market_data.AlpacaData.__init__", hasty)
     server.fault("html", path="/v2/stocks/*", count=0)
     with pytest.raises(NetworkError, match="4 times over"):
         await fetch(tmp_path, symbols=("BBB",))
     server.clear_faults()
     server.fault("too_many_requests", path="/v2/stocks/*", seconds=0)
     assert (await fetch(tmp_path, symbols=("BBB",)))["prices/BBB.csv"].added == 45
-
-
-def _hasty() -> Callable[..., None]:
-    from connectors.alpaca.market_data import AlpacaData
-
-    made = AlpacaData.__init__
-
-    def init(self: AlpacaData, settings: Any) -> None:
-        made(self, settings, first_pause=0.001)
-
-    return init
-
-
-hasty = _hasty()
 
 
 async def test_two_feeds_are_not_mixed(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +372,9 @@ async def refreshed(folder: Path, at: datetime, *symbols: str, **options: Any) -
 
     chosen = config(folder, **options)
     session = calendars()("AAA").last_closed(at)
-    await refresh(services(chosen), symbols or chosen.desk.symbols, session, Standing(at), heard.append, pause=sleep)
+    await refresh(
+        services(chosen), symbols or chosen.desk.symbols, session, BacktestClock(at), heard.append, pause=sleep
+    )
     assert all(isinstance(event, Noticed) and event.level == "warning" for event in heard)
     return [event.text for event in heard if isinstance(event, Noticed)], waited
 
@@ -419,7 +395,6 @@ async def test_news_that_fails_is_a_warning_and_bars_that_fail_an_error(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = start()
-    monkeypatch.setattr("connectors.alpaca.market_data.AlpacaData.__init__", hasty)
     server.fault("server_error", path="/v1beta1/news", count=0)
     warnings, _ = await refreshed(tmp_path, LATER)
     assert [text for text in warnings if "news not fetched" in text] == warnings
@@ -441,7 +416,7 @@ async def test_a_bar_that_is_late_is_waited_for_and_then_the_data_is_stale(start
         server.advance(LATER)
 
     alone = services(config(tmp_path, desk={"symbols": ("AAA",)}))
-    await refresh(alone, ["AAA"], date(2024, 3, 6), Standing(LATER), pause=sleep)
+    await refresh(alone, ["AAA"], date(2024, 3, 6), BacktestClock(LATER), pause=sleep)
     assert pauses == [PAUSES[0]]
 
 

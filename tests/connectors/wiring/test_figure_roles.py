@@ -20,6 +20,7 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.reports.documents.backtest import document
 from engine.reports.summary import totals
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import NOON
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.long_cases import first_of
@@ -35,11 +36,6 @@ DECIDING = {
     "tradinggpt": "debate-decision",
 }
 AS_IT_SAYS: dict[str, Any] = {"position_size": 5, "rule": "strong uptrend"}
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 6, 3, 12, tzinfo=UTC)
 
 
 class Liar(FakeLLMServer):
@@ -99,7 +95,7 @@ def ran(folder: Path, preset: str, server: FakeLLMServer, agents: Sequence[str] 
         model=None,
         **changes,
     )
-    return run_backtest(services(config, Noon()), spec, baselines=())
+    return run_backtest(services(config, NOON), spec, baselines=())
 
 
 @pytest.mark.parametrize("preset", first_of(2, DECIDING))

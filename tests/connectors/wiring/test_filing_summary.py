@@ -29,6 +29,7 @@ from engine.journal.results import trail
 from engine.settings import places
 from engine.settings.config import Config
 from memory.record import Layer, MemoryRecord
+from tests.connectors.wiring.clocks import NOON
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
@@ -40,11 +41,6 @@ SHORT = f"{STRONG}. {QUIET}."
 TOLD = "Sales were weak, and the dividend stays."
 MADE_UP = "Sales fell 87.65% and the dividend stays."
 BULLS = ("bull", "bear", "calm")
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 6, 3, 12, tzinfo=UTC)
 
 
 def filing(name: str, form: str, day: int, text: str) -> Filing:
@@ -106,7 +102,7 @@ def ran(folder: Path, preset: str, config: Config | None = None, name: str = "fi
         run=name,
     )
     spec = replace(spec, model=None if config else "offline", **changes)
-    desk = services(config or Config(), Noon())
+    desk = services(config or Config(), NOON)
     run_backtest(desk, spec, baselines=())
     with JournalReader(places.run_journal(name)) as reader:
         trails = [trail(reader, decision.key) for decision in reader.decisions()]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
+from functools import cache
 from math import log
 from pathlib import Path
 
@@ -19,18 +20,16 @@ from connectors.wiring.sources import calendars
 from engine.agents.agent import plain
 from engine.agents.character import Risk, character
 from engine.app.audit.audit import run_audit
-from engine.app.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
-from engine.journal.reader import JournalReader
-from engine.journal.results import trail
-from engine.settings import places
 from engine.settings.config import Config
 from engine.simulation.price_basis import adjusted_by_actions
 from memory.embedders import HashEmbedder
 from memory.record import Layer, MemoryRecord
+from tests.connectors.wiring.clocks import NOON
+from tests.connectors.wiring.past_runs import memories, trails
 from tests.data_folders import DrawnOnce, rows_of, write_folder
 
 # BXWD and TMBK pay a dividend on 2024-02-26, BXWD splits two for one on 2024-03-26.
@@ -50,16 +49,11 @@ PRESETS = ("finmem", "tradinggpt-single")
 ONE_SOON = pytest.mark.parametrize("preset", ["finmem", pytest.param("tradinggpt-single", marks=pytest.mark.slow)])
 
 
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 6, 3, 12, tzinfo=UTC)
-
-
-def trails(spec: RunSpec) -> list[Trail]:
-    """The trail of every decision of a backtest."""
-    run_backtest(services(Config(), Noon()), spec)
-    with JournalReader(places.run_journal(spec.run)) as reader:
-        return [trail(reader, decision.key) for decision in reader.decisions()]
+@cache
+def ran(spec: RunSpec) -> tuple[list[Trail], list[MemoryRecord]]:
+    """The trails of a backtest, made once, and what it remembered."""
+    run_backtest(services(Config(), NOON), spec)
+    return trails(spec.run), memories(spec.run)
 
 
 def prompt(one: Trail, agent: str) -> str:
@@ -92,7 +86,7 @@ def adjusted(through: date, count: int, symbol: str = "BXWD") -> list[tuple[date
 @ONE_SOON
 def test_momentum_is_of_closes_adjusted_by_what_is_known_and_the_last_is_raw(preset: str) -> None:
     seen = {
-        one.decision.key.session: prompt(one, "immediate-reflection") for one in trails(replace(SPEC, preset=preset))
+        one.decision.key.session: prompt(one, "immediate-reflection") for one in ran(replace(SPEC, preset=preset))[0]
     }
     history, _ = listed()
     for session, text in seen.items():
@@ -123,20 +117,20 @@ def test_without_actions_the_adjusted_closes_of_the_file_give_their_returns_alon
     whole = adjusted_by_actions(*listed("TMBK"), date(2024, 4, 30))
     (folder / "prices" / "TMBK.csv").write_text(prices_text(rows_of(whole)))
     spec = replace(SPEC, symbols=("TMBK",), last=date(2024, 3, 1), data=DataSpec(str(folder)))
-    seen = {one.decision.key.session: prompt(one, "immediate-reflection") for one in trails(spec)}
+    seen = {one.decision.key.session: prompt(one, "immediate-reflection") for one in ran(spec)[0]}
     expected = adjusted(PAYS, 4, "TMBK")
     line = re.search(r"^- adjusted closes.*: (.*)$", seen[PAYS], re.MULTILINE)
     assert line and line[1].split(", ")[-1] == f"{PAYS} {expected[-1][1]:.2f}"
     shown = [Decimal(part.split()[1]) for part in line[1].split(", ")]
     assert all(abs(ours - theirs) <= Decimal("0.02") for ours, (_, theirs) in zip(shown, expected, strict=True))
-    certificate = run_audit(services(Config(), Noon()), spec, 3)
+    certificate = run_audit(services(Config(), NOON), spec, 3)
     assert certificate.outcome == "clean", certificate
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_relevancy_is_to_the_inquiry_with_character_and_profile(preset: str) -> None:
     embedder, found = HashEmbedder(), 0
-    for one in trails(replace(SPEC, preset=preset, last=date(2024, 3, 8))):
+    for one in ran(replace(SPEC, preset=preset, last=date(2024, 3, 15)))[0]:
         judged = next(answer for answer in one.answers if answer.agent == "market-intelligence")
         asked = judged.answer
         assert asked is not None
@@ -161,17 +155,9 @@ def test_relevancy_is_to_the_inquiry_with_character_and_profile(preset: str) -> 
     assert found > 20
 
 
-def memories(run: str) -> list[MemoryRecord]:
-    """All that a backtest remembered, oldest first."""
-    with JournalReader(places.run_journal(run)) as reader:
-        kept = memory_of_run(services(Config()), reader.run(run))
-    with kept.opened() as memory:
-        return sorted(memory.records(), key=lambda record: record.born_step)
-
-
 @pytest.mark.parametrize("preset", PRESETS)
 def test_news_is_remembered_and_shown_with_its_label(preset: str) -> None:
-    run = trails(replace(SPEC, preset=preset, last=date(2024, 3, 8)))
+    run, stored = ran(replace(SPEC, preset=preset, last=date(2024, 3, 15)))
     judged = {
         text: item["effect"]
         for one in run
@@ -180,7 +166,7 @@ def test_news_is_remembered_and_shown_with_its_label(preset: str) -> None:
         for item in answer.answer["items"]
         for text in re.findall(rf"^- \[{item['id']}\] \S+ news: (.*)", answer.messages[0].text, re.MULTILINE)
     }
-    news = [record for record in memories("layers") if record.kind == "news"]
+    news = [record for record in stored if record.kind == "news"]
     assert {record.text.partition(": ")[0].lower() for record in news} >= {"positive", "neutral"}
     for record in news:
         effect, _, text = record.text.partition(": ")
@@ -192,9 +178,10 @@ def test_news_is_remembered_and_shown_with_its_label(preset: str) -> None:
 
 @ONE_SOON
 def test_a_reflection_is_remembered_with_decision_volume_return_and_reason(preset: str) -> None:
-    run = {one.decision.key.session: one for one in trails(replace(SPEC, preset=preset, last=date(2024, 3, 15)))}
+    made, stored = ran(replace(SPEC, preset=preset, last=date(2024, 3, 15)))
+    run = {one.decision.key.session: one for one in made}
     calendar = calendars()("BXWD")
-    kept = {calendar.session_at(int(one.born_step)): one.text for one in memories("layers") if one.kind == "reflection"}
+    kept = {calendar.session_at(int(one.born_step)): one.text for one in stored if one.kind == "reflection"}
     assert len(kept) == len(run)
     traded = set()
     for session, one in run.items():
@@ -217,7 +204,7 @@ def test_a_reflection_is_remembered_with_decision_volume_return_and_reason(prese
     ("preset", "period"), [pytest.param("finmem", 20, marks=pytest.mark.slow), ("tradinggpt-single", 5)]
 )
 def test_the_extended_reflection_looks_back_longer_and_is_reference_alone(preset: str, period: int) -> None:
-    run = trails(replace(SPEC, preset=preset, last=date(2024, 4, 2) if period == 20 else date(2024, 3, 15)))
+    run, stored = ran(replace(SPEC, preset=preset, last=date(2024, 4, 2) if period == 20 else date(2024, 3, 15)))
     asked = prompt(run[-1], "extended-reflection")
     assert f"{period} decisions up to" in asked and asked.count(", close ") == period
     assert "extended-reflection:" not in asked and re.search(r"\[R1\] \S+ reflection: ", asked)
@@ -225,7 +212,7 @@ def test_the_extended_reflection_looks_back_longer_and_is_reference_alone(preset
     decided = prompt(run[-1], "immediate-reflection")
     assert answer is not None and answer["self_evaluation"] in decided
     assert "shares held: " in decided and decided.count(", reward ") == 10
-    reflections = [one for one in memories("layers") if one.birth_layer is Layer.REFLECTION]
+    reflections = [one for one in stored if one.birth_layer is Layer.REFLECTION]
     assert {one.kind for one in reflections} == {"reflection", "extended-reflection"}
     reviews = [one for one in reflections if one.kind == "extended-reflection"]
     trends = [

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,21 +19,21 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine.app.audit.audit import run_audit
 from engine.app.desk.run import run_daily
-from engine.app.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_macro
+from engine.clock import BacktestClock
 from engine.domain.macro import MacroRelease
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MalformedData
-from engine.journal.reader import JournalReader
-from engine.journal.results import trail
+from engine.journal.entries import Trail
 from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import decision_time, desk_calendar
 from engine.messages.events import Event, Noticed
-from engine.settings import places
 from engine.settings.config import Config
 from memory.record import Layer, MemoryRecord
+from tests.connectors.wiring.clocks import NOON
 from tests.connectors.wiring.few_symbols import FewSymbols
+from tests.connectors.wiring.past_runs import memories, trails
 from tests.data_folders import write_folder
 
 BOTH = ("ICSA", "AWHMAN")
@@ -50,31 +51,17 @@ BRIEF = replace(SPEC, last=date(2024, 2, 6))
 NONE = "no figures of the economy for ICSA, AWHMAN: the agents decide without (paperdesk fetch macro)"
 
 
-class At:
-    def __init__(self, moment: datetime) -> None:
-        self.moment = moment
-
-    def now(self) -> datetime:
-        return self.moment
-
-
-NOON = At(datetime(2025, 6, 3, 12, tzinfo=UTC))
-
-
-def remembered(spec: RunSpec) -> list[MemoryRecord]:
+@cache
+def ran(spec: RunSpec) -> tuple[list[MemoryRecord], list[Trail]]:
+    """What a backtest, made once, remembered of the economy, and the trails of its decisions."""
     run_backtest(services(Config(), NOON), spec)
-    with JournalReader(places.run_journal(spec.run)) as reader:
-        kept = memory_of_run(services(Config()), reader.run(spec.run))
-    if not kept.exists:
-        return []
-    with kept.opened() as memory:
-        return [record for record in memory.records() if record.kind == "macro"]
+    return [record for record in memories(spec.run) if record.kind == "macro"], trails(spec.run)
 
 
 @pytest.mark.parametrize("preset", ["desk", "tradinggpt-single"])
 def test_a_figure_is_remembered_deep_and_born_at_the_close_by_which_it_was_known(preset: str) -> None:
     spec = replace(SPEC, preset=preset, run=f"deep-{preset}")
-    records = remembered(spec)
+    records, _ = ran(spec)
     series = asyncio.run(load_macro(services(Config()), spec.data, spec.last))
     calendar = desk_calendar(("TMBK",))
     assert {record.birth_layer for record in records} == {Layer.DEEP}
@@ -97,24 +84,22 @@ def test_a_figure_is_remembered_deep_and_born_at_the_close_by_which_it_was_known
 
 
 def test_it_is_judged_recalled_and_shown_on_the_trail() -> None:
-    remembered(replace(SPEC, run="trail"))
-    with JournalReader(places.run_journal("trail")) as reader:
-        trails = [trail(reader, decision.key) for decision in reader.decisions()]
-    asked = [answer for one in trails for answer in one.answers if answer.agent == "market-intelligence"]
+    _, met = ran(replace(SPEC, run="deep-desk"))
+    asked = [answer for one in met for answer in one.answers if answer.agent == "market-intelligence"]
     for name in BOTH:
         told = [answer for answer in asked if f"({name}): " in answer.messages[0].text]
         # On the first day what is known already, then what comes out: claims every week, hours once.
         assert len(told) == {"ICSA": 3, "AWHMAN": 2}[name]
-    recalled = [one for found in trails for one in found.recalled if one.memory.kind == "macro"]
+    recalled = [one for found in met for one in found.recalled if one.memory.kind == "macro"]
     assert recalled and {one.memory.layer for one in recalled} == {"deep"}
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"without": ("macro",)}, {"preset": "finmem"}, {"preset": "finagent"}, {"data": DataSpec(None, 7)}],
+    [{"preset": "finmem"}, {"preset": "finagent"}, {"data": DataSpec(None, 7)}],
 )
-def test_without_the_step_or_without_series_there_are_none(changes: dict[str, Any]) -> None:
-    assert remembered(replace(BRIEF, run="none", **changes)) == []
+def test_without_the_step_in_the_preset_or_without_series_there_are_none(changes: dict[str, Any]) -> None:
+    assert ran(replace(BRIEF, run="none", **changes))[0] == []
 
 
 @pytest.fixture
@@ -139,7 +124,7 @@ def test_a_daily_desk_says_so_on_its_first_day(folder: Path) -> None:
     )
     heard: list[Event] = []
     for day in (12, 13):
-        wall = At(datetime(2024, 2, day, 21, 30, tzinfo=UTC))
+        wall = BacktestClock(datetime(2024, 2, day, 21, 30, tzinfo=UTC))
         asyncio.run(run_daily(services(config, wall), date(2024, 2, day), heard.append))
     assert [event.text for event in heard if isinstance(event, Noticed)] == [NONE]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +33,11 @@ from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
 from memory.record import Cause, MemoryRecord, Touch
+from tests.connectors.wiring.clocks import NOON, evening
 
 SYMBOLS = ("TMBK", "BXWD")
 # Days on which the rules buy, so that what was cited is rewarded.
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14), date(2024, 2, 15))
-
-
-class Wall:
-    """Half an hour after a session's close in winter."""
-
-    def __init__(self, day: date) -> None:
-        self.moment = datetime(day.year, day.month, day.day, 21, 30, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.moment
 
 
 def desk(**memory: Any) -> Config:
@@ -55,7 +46,7 @@ def desk(**memory: Any) -> Config:
 
 
 def run(config: Config, day: date, publish: Callable[[Event], None] = lambda event: None) -> DeskRunResult:
-    result = asyncio.run(run_daily(services(config, Wall(day)), day, publish))
+    result = asyncio.run(run_daily(services(config, evening(day)), day, publish))
     assert isinstance(result, DeskRunResult)
     return result
 
@@ -103,11 +94,8 @@ def test_what_a_day_brought_is_recalled_and_cited_on_the_next() -> None:
     assert set(born) < set(after)
     cited = {touch.record_id for touch in touches.values() if touch.cause is Cause.CITED}
     assert cited == {name for decision in second.decisions for name in decision.evidence} != set()
-
-
-def test_the_filings_of_a_year_are_read_once() -> None:
-    for day in DAYS[:3]:
-        run(desk(), day)
+    # The filings of a year are read once.
+    run(desk(), DAYS[2])
     filings = [record for record in rows()[0].values() if record.kind in ("10-K", "10-Q", "8-K")]
     assert len({(record.symbol, record.source) for record in filings}) == len(filings) > 4
 
@@ -168,7 +156,7 @@ def test_killed_around_any_write_and_gone_on_with_it_is_the_undisturbed_desk(
             for moment in (*moments[day][home::homes], 0):
                 try:
                     with killed_at(moment) as went:
-                        asyncio.run(run_daily(services(desk(), Wall(day)), day))
+                        asyncio.run(run_daily(services(desk(), evening(day)), day))
                 except Killed:
                     ends[went[-1]] += 1
         records, touches = rows()
@@ -178,47 +166,33 @@ def test_killed_around_any_write_and_gone_on_with_it_is_the_undisturbed_desk(
     assert ends["memory"] > homes and ends["journal"] > 3 * homes, ends
 
 
-def test_one_desk_has_one_writer_and_any_number_of_readers() -> None:
+def test_nothing_is_decided_beside_another_writer_with_another_embedder_or_over_a_cut_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run(desk(), DAYS[0])
-    kept = memory_of_desk(services(desk()))
+    before, kept = rows(), memory_of_desk(services(desk()))
     with kept.opened(writing=True), kept.opened() as reading:
         assert reading.records()
-        with pytest.raises(TryAgainLater, match="another process writes") as refused:
+        with pytest.raises(TryAgainLater):
             run(desk(), DAYS[1])
-    assert refused.value.exit_code == 75
+    with monkeypatch.context() as patch:
+        patch.setattr(HashEmbedder, "id", "hash-385")
+        with pytest.raises(ConfigError, match="hash-384"):
+            run(desk(), DAYS[1])
+    assert rows() == before
+    (file, *_) = sorted((places.desk_memory("mine") / "records.lance" / "data").glob("*.lance"))
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=file.name):
+        run(desk(), DAYS[1])
     assert [(r.session, r.outcome) for r in _runs()] == [(DAYS[0], "done")]
+    file.write_bytes(whole)
     run(desk(), DAYS[1])
 
 
 def _runs() -> Any:
     with JournalReader(places.desk_journal("mine")) as reader:
         return reader.runs()
-
-
-def test_a_memory_of_another_embedder_is_refused_and_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    run(desk(), DAYS[0])
-    before = rows()
-
-    class Other(HashEmbedder):
-        id = "hash-385"
-
-    with monkeypatch.context() as patch:
-        patch.setattr("memory.embedders.HashEmbedder", Other)
-        with pytest.raises(ConfigError, match="made with embedder hash-384"):
-            run(desk(), DAYS[1])
-    assert rows() == before
-
-
-def test_a_cut_file_is_said_and_nothing_is_decided_without_memory() -> None:
-    run(desk(), DAYS[0])
-    (file, *_) = sorted((places.desk_memory("mine") / "records.lance" / "data").glob("*.lance"))
-    whole = file.read_bytes()
-    file.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=file.name):
-        run(desk(), DAYS[1])
-    assert [r.outcome for r in _runs()] == ["done"]
-    file.write_bytes(whole)
-    run(desk(), DAYS[1])
 
 
 def test_minilm_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,11 +249,6 @@ SPEC = RunSpec(
 )
 
 
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 6, 3, 12, tzinfo=UTC)
-
-
 def of_run(name: str) -> tuple[list[MemoryRecord], int]:
     """What a run remembered, and how many changes there were."""
     with JournalReader(places.run_journal(name)) as reader:
@@ -298,7 +267,7 @@ def test_a_backtests_memory_is_kept_whole_and_lets_itself_be_looked_at(monkeypat
             made.append(self)
 
     monkeypatch.setattr(app_memory, "InMemoryStore", Watched)
-    report = run_backtest(services(Config(), Noon()), replace(SPEC, run="whole"))
+    report = run_backtest(services(Config(), NOON), replace(SPEC, run="whole"))
     (store,) = made
     records, changes = of_run("whole")
     assert records == store.records()
@@ -312,7 +281,7 @@ def test_a_backtests_memory_is_kept_whole_and_lets_itself_be_looked_at(monkeypat
 @pytest.mark.slow
 def test_a_backtest_that_is_stopped_or_fails_keeps_what_it_remembered() -> None:
     asked = iter([False] * 4 + [True] * 9)
-    run_backtest(services(Config(), Noon()), replace(SPEC, run="stopped"), stop=lambda: next(asked))
+    run_backtest(services(Config(), NOON), replace(SPEC, run="stopped"), stop=lambda: next(asked))
     stopped, _ = of_run("stopped")
     assert stopped
 
@@ -321,7 +290,7 @@ def test_a_backtest_that_is_stopped_or_fails_keeps_what_it_remembered() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_backtest(services(Config(), Noon()), replace(SPEC, run="cut"), publish)
+        run_backtest(services(Config(), NOON), replace(SPEC, run="cut"), publish)
     cut, _ = of_run("cut")
     assert len(cut) > len(stopped)
     assert {record.id for record in stopped} < {record.id for record in cut}
@@ -332,7 +301,7 @@ def test_a_memory_that_cannot_be_kept_does_not_cost_the_run(monkeypatch: pytest.
         raise errors.StoreFull("memory at here: no room to write")
 
     monkeypatch.setattr(LanceStore, "append_records", full)
-    result = run_backtest(services(Config(), Noon()), replace(SPEC, run="full")).result
+    result = run_backtest(services(Config(), NOON), replace(SPEC, run="full")).result
     assert len(result.test.equity) == 3
     assert [note for note in result.notes if "could not be kept: memory at here: no room" in note]
     assert not places.run_memory("full").exists() and not list(places.runs_dir().glob("*.part"))

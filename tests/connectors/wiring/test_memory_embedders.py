@@ -4,7 +4,6 @@ is refused, and a memory can be embedded anew."""
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -20,6 +19,7 @@ from engine.app.desk.run import run_daily
 from engine.app.memory import Reembedded, memory_of_desk, memory_of_run, part_of, reembed_memory
 from engine.app.records.desk_journal import desk_lock
 from engine.app.research.backtest import run_backtest
+from engine.clock import BacktestClock
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import BudgetReached, ConfigError, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
@@ -29,35 +29,15 @@ from engine.settings import places
 from engine.settings.config import BudgetConfig, Config
 from memory.lancedb_store import store_embedder
 from memory.record import MemoryRecord
+from tests.connectors.wiring.clocks import NOON
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
 SPEC = RunSpec(symbols=("TMBK",), first=DAYS[1], last=DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")
 
 
-class At:
-    def __init__(self, moment: datetime) -> None:
-        self.moment = moment
-
-    def now(self) -> datetime:
-        return self.moment
-
-
-NOON = At(datetime(2025, 6, 3, 12, tzinfo=UTC))
-
-
-@pytest.fixture(scope="module")
-def tls() -> ssl.SSLContext:
-    return ssl.create_default_context()
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext) -> Iterator[FakeLLMServer]:
-    # Loopback needs no TLS context, and making one takes longer than these tests.
-    monkeypatch.setattr(ssl, "create_default_context", lambda *args, **options: tls)
-    monkeypatch.setattr("connectors.llm.gate.PACE", 0.001)
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
+def server() -> Iterator[FakeLLMServer]:
     with fake_llm_server() as running:
         yield running
 
@@ -73,7 +53,7 @@ def config(server: FakeLLMServer | None = None, embedder: str = "local:vectors")
 
 
 def day(configured: Config, session: date) -> DeskRunResult:
-    wall = At(datetime(session.year, session.month, session.day, 21, 30, tzinfo=UTC))
+    wall = BacktestClock(datetime(session.year, session.month, session.day, 21, 30, tzinfo=UTC))
     result = asyncio.run(run_daily(services(configured, wall), session))
     assert isinstance(result, DeskRunResult)
     return result
@@ -151,13 +131,6 @@ def test_vectors_live_within_the_budget_of_the_day(server: FakeLLMServer, monkey
     assert day(local, DAYS[0]).model.agents[VECTORS].usage.input_tokens == 5 * len(server.requests)
 
 
-def test_a_daily_desk_counts_them_and_refuses_another_embedder(server: FakeLLMServer) -> None:
-    done = day(config(server), DAYS[0])
-    assert done.model.usage.input_tokens == 5 * len(server.requests) > 0
-    with pytest.raises(ConfigError, match=r"made with embedder local:vectors.*not hash-384.*paperdesk memory reembed"):
-        day(config(embedder="hash-384"), DAYS[1])
-
-
 def test_a_memory_is_embedded_anew_and_goes_on_under_the_other(server: FakeLLMServer) -> None:
     day(config(embedder="hash-384"), DAYS[0])
     before = records()
@@ -171,22 +144,44 @@ def test_a_memory_is_embedded_anew_and_goes_on_under_the_other(server: FakeLLMSe
     assert {name: record.text for name, record in after.items()} == {n: record.text for n, record in before.items()}
     assert {len(record.vector) for record in after.values()} == {8}
     assert reembedded(config(server)).done is False
-    assert day(config(server), DAYS[1]).decisions
+    asked = len(server.requests)
+    done = day(config(server), DAYS[1])
+    assert done.decisions and done.model.usage.input_tokens == 5 * (len(server.requests) - asked) > 0
     assert set(records()) > set(before)
+    with pytest.raises(ConfigError, match="hash-384"):
+        day(config(embedder="hash-384"), DAYS[2])
     assert reembedded(config(server), "hash-384").after == "hash-384"
     assert day(config(embedder="hash-384"), DAYS[2]).decisions
 
 
-@pytest.mark.parametrize(("status", "code"), [(400, 78), (503, 75), (429, 75)])
-def test_a_service_that_fails_leaves_the_old_store_where_it_was(server: FakeLLMServer, status: int, code: int) -> None:
+def test_a_failed_service_and_a_desk_at_work_leave_the_old_store_and_the_lock_is_held_meanwhile(
+    server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     day(config(embedder="hash-384"), DAYS[0])
     before = records()
-    server.play(Say(), *[Fail(status, "not now")] * 9)
-    with pytest.raises(PaperdeskError, match=r"embedder local:vectors: .*not now") as ended:
+    learned = [Say()]  # the dimension, asked for once
+    for status, code in ((400, 78), (503, 75), (429, 75)):
+        server.play(*learned, *[Fail(status, "not now")] * 9)
+        learned.clear()
+        with pytest.raises(PaperdeskError, match="not now") as ended:
+            reembedded(config(server))
+        assert ended.value.exit_code == code
+    server.play(Say())
+    with desk_lock("mine"), pytest.raises(TryAgainLater):
         reembedded(config(server))
-    assert ended.value.exit_code == code
-    assert records() == before
+    assert records() == before and store_embedder(places.desk_memory("mine"))[0] == "hash-384"
     assert sorted(path.name for path in places.desk_memory("mine").parent.glob("*.memory*")) == ["mine.memory"]
+
+    honest, seen = memory.replace_memory, list[bool]()
+
+    def replacing(place: Path, new: Path) -> None:
+        with pytest.raises(TryAgainLater), desk_lock("mine"):
+            pass
+        seen.append(new == part_of(place))
+        honest(place, new)
+
+    monkeypatch.setattr(memory, "replace_memory", replacing)
+    assert reembedded(config(server)).done and seen == [True]
 
 
 @pytest.mark.parametrize("at", [1, 2])
@@ -216,26 +211,3 @@ def test_a_replacement_that_was_cut_off_is_gone_on_with(
     assert reembedded(config(server)).done is (at == 1)
     left = sorted(path.name for path in places.desk_memory("mine").parent.glob("*.memory*"))
     assert left == ["mine.memory"]
-
-
-def test_a_desk_at_work_is_not_embedded_anew(server: FakeLLMServer) -> None:
-    day(config(embedder="hash-384"), DAYS[0])
-    with desk_lock("mine"), pytest.raises(TryAgainLater, match="another run of the desk mine"):
-        reembedded(config(server))
-    assert store_embedder(places.desk_memory("mine"))[0] == "hash-384"
-
-
-def test_the_lock_is_held_while_it_is_embedded(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    day(config(embedder="hash-384"), DAYS[0])
-    honest = memory.replace_memory
-    seen: list[bool] = []
-
-    def replacing(place: Path, new: Path) -> None:
-        with pytest.raises(TryAgainLater), desk_lock("mine"):
-            pass
-        seen.append(new == part_of(place))
-        honest(place, new)
-
-    monkeypatch.setattr(memory, "replace_memory", replacing)
-    assert reembedded(config(server)).done
-    assert seen == [True]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cache
 from math import exp
 from pathlib import Path
 
@@ -16,18 +17,17 @@ import pytest
 from connectors.files.texts import filing_line, news_line
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
-from engine.app.memory import memory_of_desk, memory_of_run
+from engine.app.memory import memory_of_desk
 from engine.app.research.backtest import run_backtest
 from engine.domain.decision import INSIGHT
 from engine.domain.market import Filing, NewsItem
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
-from engine.journal.reader import JournalReader
-from engine.journal.results import trail
-from engine.settings import places
 from engine.settings.config import Config
 from memory.record import MemoryRecord
+from tests.connectors.wiring.clocks import NOON, evening
 from tests.connectors.wiring.few_symbols import FewSymbols
+from tests.connectors.wiring.past_runs import memories, trails
 from tests.data_folders import write_folder
 
 DECIDING = {
@@ -43,18 +43,6 @@ DECIDING = {
 DAY, NEXT = date(2024, 2, 14), date(2024, 2, 15)
 BEAT = "TMBK earnings beat all forecasts by 31 percent"
 GOSSIP = "TMBK is said to have moved its garden chairs"
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 6, 3, 12, tzinfo=UTC)
-
-
-class Evening:
-    """Half an hour after the close of the day, in winter."""
-
-    def now(self) -> datetime:
-        return datetime(DAY.year, DAY.month, DAY.day, 21, 30, tzinfo=UTC)
 
 
 def news(name: str, day: int, text: str) -> NewsItem:
@@ -113,24 +101,21 @@ class Ran:
         ]
 
 
-def ran(folder: Path, preset: str, first: date = DAY, last: date = date(2024, 2, 16)) -> Ran:
+@cache
+def ran(folder: Path, preset: str) -> Ran:
+    """A backtest of three sessions from the day on, made once for all tests."""
     name = f"order-{preset}"
     spec = RunSpec(
         symbols=("TMBK",),
-        first=first,
-        last=last,
+        first=DAY,
+        last=date(2024, 2, 16),
         preset=preset,
         data=DataSpec(str(folder), 7),
         run=name,
         model="offline",
     )
-    desk = services(Config(), Noon())
-    run_backtest(desk, spec, baselines=())
-    with JournalReader(places.run_journal(name)) as reader:
-        trails = [trail(reader, decision.key) for decision in reader.decisions()]
-        stored = memory_of_run(desk, reader.run(name))
-    with stored.opened() as memory:
-        return Ran(trails, memory.records())
+    run_backtest(services(Config(), NOON), spec, baselines=())
+    return Ran(trails(name), memories(name))
 
 
 @pytest.mark.parametrize("preset", DECIDING)
@@ -169,7 +154,7 @@ def test_a_filing_is_a_memory_of_the_day_on_which_it_became_known(folder: Path, 
     run = ran(folder, preset)
     owned = [one for one in run.records if one.source in KNOWN and not one.kind.endswith(INSIGHT)]
     assert {one.source for one in owned} == set(KNOWN)
-    calendar = services(Config(), Noon()).desk_calendar(("TMBK",))
+    calendar = services(Config(), NOON).desk_calendar(("TMBK",))
     assert {one.source: calendar.session_at(int(one.born_step)) for one in owned} == KNOWN
     assert all(int(one.available_at) == calendar.number(date(2024, 2, 13)) for one in owned), "but known to it later"
     told = "\n".join(text for agent in set(DECIDING.values()) for text in run.asked(agent, DAY))
@@ -182,7 +167,7 @@ def test_a_filing_is_a_memory_of_the_day_on_which_it_became_known(folder: Path, 
 
 def test_a_desk_that_begins_today_knows_how_old_a_filing_is(folder: Path) -> None:
     desk = {"name": "mine", "symbols": ["TMBK"], "preset": "finmem"}
-    live = services(Config.model_validate({"desk": desk, "data": {"folder": str(folder)}}), Evening())
+    live = services(Config.model_validate({"desk": desk, "data": {"folder": str(folder)}}), evening(DAY))
     asyncio.run(run_daily(live, DAY, lambda event: None))
     calendar = live.desk_calendar(("TMBK",))
     with memory_of_desk(live).opened() as memory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import NOON
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server
 
 SPEC = RunSpec(
@@ -52,11 +53,6 @@ Answering = Callable[[str, dict[str, Any]], Turn | None]
 """A turn for a schema and a request's body; None: the usual answer."""
 
 
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 7, 1, 12, tzinfo=UTC)
-
-
 @pytest.fixture
 def server() -> Iterator[FakeLLMServer]:
     with fake_llm_server() as served:
@@ -81,7 +77,7 @@ def config(server: FakeLLMServer, *, replay: str = "read-through", **endpoint: A
 
 def backtest(config: Config, run: str, **changes: Any) -> tuple[list[AnswerRecord], list[Action]]:
     """The calls and the actions of a backtest, from its journal."""
-    run_backtest(services(config, Noon()), replace(SPEC, run=run, **changes))
+    run_backtest(services(config, NOON), replace(SPEC, run=run, **changes))
     with JournalReader(places.run_journal(run)) as reader:
         decisions = reader.decisions()
         return [entry for decision in decisions for entry in reader.answers(decision.key)], [

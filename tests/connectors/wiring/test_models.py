@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from engine.reports.documents.backtest import document
 from engine.settings import places
 from engine.settings.config import Config
 from engine.settings.values import AgentSettings
+from tests.connectors.wiring.clocks import NOON
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 
 FINVISION = load_preset("finvision")
@@ -45,11 +46,6 @@ TRADE = {
 }
 
 
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 7, 1, 12, tzinfo=UTC)
-
-
 @pytest.fixture
 def server() -> Iterator[FakeLLMServer]:
     """A server that takes no temperature, and says the same trade to everybody."""
@@ -62,6 +58,19 @@ def server() -> Iterator[FakeLLMServer]:
 
         served.next_turn = turn  # type: ignore[method-assign]
         yield served
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[RemoteModels]:
+    """The services that were closed."""
+    found, close = list[RemoteModels](), RemoteModels.aclose
+
+    async def counted(self: RemoteModels) -> None:
+        found.append(self)
+        await close(self)
+
+    monkeypatch.setattr(RemoteModels, "aclose", counted)
+    return found
 
 
 def config(server: FakeLLMServer, **agents: Any) -> Config:
@@ -126,18 +135,22 @@ def test_a_preset_that_names_an_agent_that_there_is_not_is_refused() -> None:
         build_models(services(Config()), misspelt)
 
 
-def test_a_temperature_that_the_user_set_is_never_dropped(server: FakeLLMServer) -> None:
+def test_a_temperature_that_the_user_set_is_never_dropped(server: FakeLLMServer, closed: list[RemoteModels]) -> None:
     with pytest.raises(ConfigError, match=r"near:small takes no temperature \(0.5 is set\)"):
-        run_backtest(services(config(server, decision={"temperature": 0.5}), Noon()), replace(SPEC, run="insisted"))
+        run_backtest(services(config(server, decision={"temperature": 0.5}), NOON), replace(SPEC, run="insisted"))
 
     with JournalReader(places.run_journal("insisted")) as reader:
         run = reader.run("insisted")
     assert run.outcome == "failed"
     assert "takes no temperature" in run.detail
+    assert len(closed) == 1, "what was opened"
 
 
-def test_a_temperature_that_the_preset_wishes_for_is_dropped_with_a_note(server: FakeLLMServer) -> None:
-    report = run_backtest(services(config(server), Noon()), replace(SPEC, run="wished"))
+def test_a_temperature_that_the_preset_wishes_for_is_dropped_with_a_note(
+    server: FakeLLMServer, closed: list[RemoteModels]
+) -> None:
+    report = run_backtest(services(config(server), NOON), replace(SPEC, run="wished"))
+    assert len(closed) == 1
 
     assert [d.action for d in report.result.test.decisions] == [Action.BUY] * 3
     assert report.result.model is not None
@@ -152,28 +165,13 @@ def test_a_temperature_that_the_preset_wishes_for_is_dropped_with_a_note(server:
     assert report.result.model.abstentions == len([e for e in entries if e.outcome == "abstained"]) > 0
 
 
-def test_what_a_backtest_opened_it_closes(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed, close = [], RemoteModels.aclose
-
-    async def counted(self: RemoteModels) -> None:
-        closed.append(self)
-        await close(self)
-
-    monkeypatch.setattr(RemoteModels, "aclose", counted)
-    run_backtest(services(config(server), Noon()), replace(SPEC, run="closed"))
-    with pytest.raises(ConfigError):
-        run_backtest(services(config(server, decision={"temperature": 0.5}), Noon()), replace(SPEC, run="raised"))
-
-    assert len(closed) == 2
-
-
 def test_recorded_answers_make_the_run_again_without_asking(server: FakeLLMServer, tmp_path: Path) -> None:
     recording = config(server).model_copy(
         update={"models": config(server).models.model_copy(update={"replay": "read-through"})}
     )
-    first = run_backtest(services(recording, Noon()), replace(SPEC, run="first"))
+    first = run_backtest(services(recording, NOON), replace(SPEC, run="first"))
     asked = len(server.requests)
-    again = run_backtest(services(recording, Noon()), replace(SPEC, run="again", model="replay"))
+    again = run_backtest(services(recording, NOON), replace(SPEC, run="again", model="replay"))
 
     assert len(server.requests) == asked
     assert again.result.test.equity == first.result.test.equity
@@ -181,7 +179,7 @@ def test_recorded_answers_make_the_run_again_without_asking(server: FakeLLMServe
     assert again.result.model.cached_calls == again.result.model.calls > 0
     # Over another window there is nothing recorded, and nobody is asked.
     with pytest.raises(MissingData):
-        run_backtest(services(recording, Noon()), replace(SPEC, run="other", first=date(2024, 2, 20), model="replay"))
+        run_backtest(services(recording, NOON), replace(SPEC, run="other", first=date(2024, 2, 20), model="replay"))
     assert len(server.requests) == asked
 
 
@@ -200,7 +198,7 @@ def test_effort_and_tier_of_an_agent_are_sent_recorded_and_shown(server: FakeLLM
     server.next_turn = turn  # type: ignore[method-assign]
     own = config(server, decision={"effort": "high", "tier": "default"})
     spec = replace(SPEC, run="tiers", options=AnswerOptions(tier="flex"))
-    report = run_backtest(services(own, Noon()), spec)
+    report = run_backtest(services(own, NOON), spec)
 
     # The preflight has asked in each of the two ways before.
     sent = {(body.get("reasoning_effort"), body["service_tier"]) for body in server.requests}
@@ -214,7 +212,7 @@ def test_an_effort_that_a_model_refuses_ends_the_run_before_its_first_session(se
     refusal = Fail(400, "no such effort", param="reasoning_effort")
     server.next_turn = lambda body, headers: refusal if "reasoning_effort" in body else Say(text=json.dumps(TRADE))  # type: ignore[method-assign]
     with pytest.raises(ConfigError, match="does not take effort = high"):
-        run_backtest(services(config(server, decision={"effort": "high"}), Noon()), replace(SPEC, run="refused"))
+        run_backtest(services(config(server, decision={"effort": "high"}), NOON), replace(SPEC, run="refused"))
     with JournalReader(places.run_journal("refused")) as reader:
         assert not reader.decisions()
 
@@ -227,7 +225,7 @@ def test_a_fallback_answers_where_the_model_has_no_credit_and_the_record_says_so
 
     server.next_turn = turn  # type: ignore[method-assign]
     own = config(server, decision={"model": "near:large", "fallback": "near:small"})
-    report = run_backtest(services(own, Noon()), replace(SPEC, run="fell-back"))
+    report = run_backtest(services(own, NOON), replace(SPEC, run="fell-back"))
 
     assert [made.action for made in report.result.test.decisions] == [Action.BUY] * 3
     with JournalReader(places.run_journal("fell-back")) as reader:

@@ -18,7 +18,8 @@ from engine.journal.reader import JournalReader
 from engine.preset import load_preset
 from engine.settings import places
 from engine.settings.config import Config
-from tests.connectors.wiring.test_owners_questions import SPEC, Noon
+from tests.connectors.wiring.clocks import NOON
+from tests.connectors.wiring.test_owners_questions import SPEC
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
 
 PRESET = """
@@ -62,7 +63,7 @@ def config(server: FakeLLMServer, preset: str, **models: object) -> Config:
 
 
 def test_every_owners_agents_ask_its_own_model(server: FakeLLMServer, preset: str) -> None:
-    made = services(config(server, preset), Noon())
+    made = services(config(server, preset), NOON)
     spec = replace(SPEC, preset=preset, run="own")
     run_backtest(made, spec, baselines=())
     with JournalReader(places.run_journal("own")) as reader:
@@ -74,14 +75,14 @@ def test_every_owners_agents_ask_its_own_model(server: FakeLLMServer, preset: st
 
     count = len(server.requests)
     again = replace(spec, run="again", model="replay:own")
-    run_backtest(services(config(server, preset), Noon()), again, baselines=())
+    run_backtest(services(config(server, preset), NOON), again, baselines=())
     assert len(server.requests) == count, "a replay asks nobody"
     with JournalReader(places.run_journal("again")) as reader:
         assert {(one.key.owner, one.result.model) for one in reader.answers()} == asked
 
 
 def test_they_are_listed_and_forecast(server: FakeLLMServer, preset: str) -> None:
-    made = services(config(server, preset), Noon())
+    made = services(config(server, preset), NOON)
     rows = {one.agent: str(one.spec) for one in agent_models(made, made.models.prices()) if "@" in one.agent}
     assert rows == {f"{agent}@{owner}": spec for agent in ("news", "decision") for owner, spec in WANTED.items()}
     estimated = forecast(made, [Job(replace(SPEC, preset=preset), None, "own")])
@@ -90,8 +91,8 @@ def test_they_are_listed_and_forecast(server: FakeLLMServer, preset: str) -> Non
 
 
 def test_one_flag_answers_for_all_and_an_unknown_owner_is_refused(server: FakeLLMServer, preset: str) -> None:
-    made = services(config(server, preset), Noon())
+    made = services(config(server, preset), NOON)
     assert build_models(made, load_preset(preset), "offline").spec == "offline"
-    wrong = services(config(server, preset, owners={"bul": "near:large"}), Noon())
+    wrong = services(config(server, preset, owners={"bul": "near:large"}), NOON)
     with pytest.raises(ConfigError, match=r"models\.owners\.bul: preset three has no such owner; it has bull, bear"):
         build_models(wrong, load_preset(preset))

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import NOON
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 
 OWNERS = ("bull", "bear", "calm")
@@ -26,11 +27,6 @@ PRESET = 'extends = "finvision"\nname = "three"\ncombine = "vote"\n' + "".join(
     for owner, risk in zip(OWNERS, ("risk-seeking", "risk-averse", "momentum"), strict=True)
 )
 SPEC = RunSpec(symbols=("TMBK",), first=date(2024, 2, 14), last=date(2024, 2, 15), data=DataSpec(None, 7))
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 7, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -50,7 +46,7 @@ def run(server: FakeLLMServer, folder: Path, replay: str) -> str:
             "endpoints": {"near": {"base_url": server.openai_url, "requests_per_minute": 60_000}},
         }
     )
-    run_backtest(services(config, Noon()), replace(SPEC, preset=str(preset), run="shared"), baselines=())
+    run_backtest(services(config, NOON), replace(SPEC, preset=str(preset), run="shared"), baselines=())
     return "shared"
 
 

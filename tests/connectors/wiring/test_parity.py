@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -19,21 +19,12 @@ from engine.journal.reader import JournalReader
 from engine.lab.recorded_turn import Parity
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import evening
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.desks import RulesExcept
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
-
-
-class Wall:
-    """Half an hour after a session's close in winter."""
-
-    def __init__(self, day: date) -> None:
-        self.moment = datetime(day.year, day.month, day.day, 21, 30, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.moment
 
 
 class Headstrong(RulesExcept):
@@ -81,7 +72,7 @@ def test_every_day_replays_to_the_same_and_changed_data_are_told(written: Path, 
             (folder / entry.relative_to(written)).write_bytes(entry.read_bytes())
     config = desk(folder)
     for day in DAYS:
-        asyncio.run(run_daily(services(config, Wall(day)), day))
+        asyncio.run(run_daily(services(config, evening(day)), day))
     for day in DAYS:
         found = parity(config, day)
         assert found.same and all(one.same_throughout for one in found.comparisons)
@@ -124,7 +115,7 @@ def test_every_day_replays_to_the_same_and_changed_data_are_told(written: Path, 
 
 def test_answers_that_were_not_the_rules_are_found_out() -> None:
     day = DAYS[0]
-    asyncio.run(run_daily(services(desk(), Wall(day)), day, through=Headstrong))
+    asyncio.run(run_daily(services(desk(), evening(day)), day, through=Headstrong))
     found = parity(desk(), day)
     assert not found.same
     (differs,) = found.differing
@@ -136,6 +127,6 @@ def test_answers_that_were_not_the_rules_are_found_out() -> None:
 
 def test_what_was_not_decided_is_missing_data() -> None:
     day = DAYS[0]
-    asyncio.run(run_daily(services(desk(), Wall(day)), day))
+    asyncio.run(run_daily(services(desk(), evening(day)), day))
     with pytest.raises(MissingData, match=r"has no decision for 2024-02-13: the latest sessions are 2024-02-12"):
         parity(desk(), DAYS[1])

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,7 @@ from engine.settings import places
 from engine.settings.config import Config
 from memory.live_index import ScoredRecord
 from memory.record import Layer, MemoryRecord
+from tests.connectors.wiring.clocks import NOON
 
 pytestmark = pytest.mark.slow
 
@@ -43,11 +44,6 @@ SPEC = RunSpec(
 )
 WHOLE = replace(SPEC, symbols=(*SPEC.symbols, "UVV"), warm_up_from=date(2020, 7, 1), last=date(2021, 5, 6))
 QUOTED = re.compile(r'"([^"]{40,})"')
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2024, 6, 3, 12, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +60,7 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
     spec = replace(spec, data=DataSpec(str(folder)), run=name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
-        result = run_backtest(services(Config(), Noon()), spec).result
+        result = run_backtest(services(Config(), NOON), spec).result
         market = asyncio.run(load_run(services(Config()), spec))
         with JournalReader(places.run_journal(name)) as reader:
             made = reader.decisions(name)

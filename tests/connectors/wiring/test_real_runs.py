@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache
 from itertools import chain
@@ -27,6 +27,7 @@ from engine.market.trading_hours import decision_time
 from engine.reports.documents.backtest import fingerprint
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import NOON
 from tests.engine.desks import assert_books_add_up
 
 FLOOR = Decimal("0.10")
@@ -49,11 +50,6 @@ NEWS = RunSpec(
 )
 
 
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2024, 6, 3, 12, tzinfo=UTC)
-
-
 @dataclass(frozen=True)
 class Ran:
     result: Result
@@ -70,7 +66,7 @@ def ran(spec: RunSpec, folder: Path, home: Path, name: str) -> Ran:
     spec = replace(spec, data=DataSpec(str(folder)), run=name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
-        report = run_backtest(services(Config(), Noon()), spec)
+        report = run_backtest(services(Config(), NOON), spec)
         return Ran(report.result, asyncio.run(load_run(services(Config()), spec)), places.run_journal(name))
 
 

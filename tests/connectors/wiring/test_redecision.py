@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -35,6 +35,7 @@ from engine.services import Services
 from engine.session.cost_meter import use_of
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import evening
 
 SYMBOLS = ("TMBK", "ORVL", "BXWD")
 BACKTEST = RunSpec(
@@ -48,16 +49,6 @@ BACKTEST = RunSpec(
 )
 # Days on which the rules buy, so that what was cited is rewarded; the third passes without a run.
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 15), date(2024, 2, 16), date(2024, 2, 20))
-
-
-class Wall:
-    """Half an hour after a session's close in winter."""
-
-    def __init__(self, day: date) -> None:
-        self.moment = datetime(day.year, day.month, day.day, 21, 30, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.moment
 
 
 def desk(preset: str = "desk", **data: Any) -> Config:
@@ -80,7 +71,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             patch.setenv(places.HOME, str(made))
             if name == "desk":
                 for day in DAYS:
-                    asyncio.run(run_daily(services(desk(), Wall(day)), day))
+                    asyncio.run(run_daily(services(desk(), evening(day)), day))
             else:
                 run_backtest(services(Config()), BACKTEST if name == "backtest" else BRIEF, baselines=())
         return made
@@ -258,7 +249,7 @@ def test_a_longer_chart_than_the_bars_that_a_desk_kept_is_said(lived: Path, tmp_
 
 def test_a_memory_that_the_run_had_none_of_begins_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     day = DAYS[0]
-    asyncio.run(run_daily(services(desk("finvision"), Wall(day)), day))
+    asyncio.run(run_daily(services(desk("finvision"), evening(day)), day))
     with JournalReader(places.desk_journal("mine")) as reader:
         made = reader.decisions()[0]
         done = again(reader, made, desk("finvision"), Changes(preset="desk"))
@@ -287,7 +278,7 @@ class Remote:
 
 def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> None:
     for day in DAYS[:2]:
-        asyncio.run(run_daily(services(desk(), Wall(day)), day, through=Remote))
+        asyncio.run(run_daily(services(desk(), evening(day)), day, through=Remote))
     endpoint = {"base_url": "http://127.0.0.1:9/v1", "vision": True}
     later = desk().model_dump() | {"models": {"default": "local:m1"}, "endpoints": {"local": endpoint}}
     config, replay = Config.model_validate(later), Changes(model="replay")
@@ -310,20 +301,13 @@ def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> N
         assert one.now is not None and story(one.now) == story(one.then)
         assert {answer.result.model for answer in one.now.answers} == {"local:m1"}
         assert check_parity(services(other), reader, DAYS[1]).same
-
-
-def test_a_key_is_needed_only_for_a_question_that_is_new() -> None:
-    asyncio.run(run_daily(services(desk(), Wall(DAYS[0])), DAYS[0], through=Remote))
-    endpoint = {"base_url": "http://127.0.0.1:9/v1", "vision": True, "key_env": "A_KEY_THAT_NOBODY_HAS"}
-    later = desk().model_dump() | {"models": {"default": "local:m1"}, "endpoints": {"local": endpoint}}
-    config = Config.model_validate(later)
-    with JournalReader(places.desk_journal("mine")) as reader:
-        for made in reader.decisions():
-            (one,) = again(reader, made, config).comparisons
-            assert one.then is not None and one.now is not None
-            assert story(one.now) == story(one.then)
+        # A key is needed for a question that is new, and for no other.
+        keyed = later | {"endpoints": {"local": endpoint | {"key_env": "A_KEY_THAT_NOBODY_HAS"}}}
+        config = Config.model_validate(keyed)
+        (one,) = again(reader, made, config).comparisons
+        assert one.now is not None and one.then is not None and story(one.now) == story(one.then)
         for new in (Changes(without=("tools",)), Changes(model="local:m2")):
-            with pytest.raises(CredentialsRefused, match=r"local:m\d needs a key: set A_KEY_THAT_NOBODY_HAS"):
+            with pytest.raises(CredentialsRefused, match="A_KEY_THAT_NOBODY_HAS"):
                 again(reader, made, config, new)
 
 

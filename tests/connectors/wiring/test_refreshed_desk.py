@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,23 +31,7 @@ def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[SandboxServer]:
     with build_sandbox(DEMO, SandboxSettings(start=START)) as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)
-        # Pauses between attempts are the HTTP client's test; here they would only take time.
-        monkeypatch.setattr("connectors.alpaca.market_data.AlpacaData.__init__", hasty)
         yield running
-
-
-def _hasty() -> Callable[..., None]:
-    from connectors.alpaca.market_data import AlpacaData
-
-    made = AlpacaData.__init__
-
-    def init(self: AlpacaData, settings: Any) -> None:
-        made(self, settings, first_pause=0.001)
-
-    return init
-
-
-hasty = _hasty()
 
 
 def run(model: Trader, heard: list[Event]) -> DeskRunResult | Finished:

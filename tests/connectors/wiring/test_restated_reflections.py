@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -21,6 +21,8 @@ from engine.offline.model import OfflineModel
 from engine.settings import places
 from engine.settings.config import Config
 from memory.record import Cause
+from tests.connectors.wiring.clocks import NOON
+from tests.connectors.wiring.past_runs import memories
 
 SPEC = RunSpec(
     symbols=("ORVL",),
@@ -32,11 +34,6 @@ SPEC = RunSpec(
     # Too little for an order, so that there is nothing new to review.
     cash=Decimal("0.50"),
 )
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 6, 3, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -56,7 +53,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_repeated_reviews_are_stored_once(paperdesk_home: object, idle: None) -> None:
-    run_backtest(services(Config(), Noon()), SPEC)
+    run_backtest(services(Config(), NOON), SPEC)
     with JournalReader(places.run_journal("reviews")) as reader:
         recalled = [reader.recalled(made.key) for made in reader.decisions("reviews")]
         kept = memory_of_run(services(Config()), reader.run("reviews"))
@@ -77,10 +74,7 @@ def test_repeated_reviews_are_stored_once(paperdesk_home: object, idle: None) ->
 
 @pytest.mark.parametrize("preset", ["finmem-code", "investorbench-code"])
 def test_the_programs_presets_run(paperdesk_home: object, idle: None, preset: str) -> None:
-    done = run_backtest(services(Config(), Noon()), replace(SPEC, preset=preset, last=date(2024, 5, 10), run="program"))
+    done = run_backtest(services(Config(), NOON), replace(SPEC, preset=preset, last=date(2024, 5, 10), run="program"))
     assert done.result.test.decisions
-    with JournalReader(places.run_journal("program")) as reader:
-        kept = memory_of_run(services(Config()), reader.run("program"))
-    with kept.opened() as memory:
-        reviews = [record.text for record in memory.records() if record.kind == "extended-reflection"]
+    reviews = [record.text for record in memories("program") if record.kind == "extended-reflection"]
     assert (len(set(reviews)) < len(reviews)) == (preset == "finmem-code")

@@ -13,6 +13,7 @@ import pytest
 from connectors.wiring.services import services
 from engine.app.research.backtest import run_backtest
 from engine.app.research.run_spec import check_spec, default_spec, with_costs
+from engine.clock import BacktestClock
 from engine.domain.run import DataSpec, FillAt, RunSpec
 from engine.errors import ConfigError, MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
@@ -20,6 +21,7 @@ from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted,
 from engine.reports.documents.backtest import fingerprint
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import NOON
 from tests.engine.desks import weekdays
 
 NOW = datetime(2025, 7, 1, 12, tzinfo=UTC)
@@ -32,11 +34,6 @@ SPEC = RunSpec(
     preset="finvision",
     data=DEMO,
 )
-
-
-class Noon:
-    def now(self) -> datetime:
-        return NOW
 
 
 @pytest.mark.parametrize(
@@ -89,16 +86,9 @@ def test_a_good_description_passes() -> None:
 )
 def test_what_cannot_run_leaves_no_journal(change: dict[str, Any], error: type[Exception], complaint: str) -> None:
     with pytest.raises(error, match=complaint):
-        run_backtest(services(Config(), Noon()), replace(SPEC, run="never", **change))
+        run_backtest(services(Config(), NOON), replace(SPEC, run="never", **change))
 
     assert not places.run_journal("never").exists()
-
-
-class Later:
-    """A day in 2026."""
-
-    def now(self) -> datetime:
-        return datetime(2026, 4, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +108,7 @@ def test_data_that_ends_before_the_window_is_stale(
     )
 
     with pytest.raises(StaleData, match=f"{symbol}: its bars end on {ends}, before {last}"):
-        run_backtest(services(Config(), Later()), spec)
+        run_backtest(services(Config(), BacktestClock(datetime(2026, 4, 1, tzinfo=UTC))), spec)
     assert not places.run_journal("never").exists()
 
 
@@ -130,7 +120,7 @@ def test_a_symbol_that_alone_ends_has_stopped_trading(tmp_path: Path) -> None:
         (tmp_path / "prices" / f"{symbol}.csv").write_text(text + "\n")
     spec = replace(SPEC, symbols=("AAA", "CCC"), warm_up_from=None, data=DataSpec(str(tmp_path)), run="stopped")
 
-    result = run_backtest(services(Config(), Noon()), spec).result
+    result = run_backtest(services(Config(), NOON), spec).result
 
     assert [note for note in result.notes if "CCC stops trading on 2024-03-11" in note]
     assert "CCC" not in result.test.equity[-1].portfolio.positions
@@ -147,7 +137,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
         told: list[str] = []
         runs = {
             name: run_backtest(
-                services(Config(), Noon()),
+                services(Config(), NOON),
                 replace(SPEC, run=name, model="offline"),
                 events[name].append,
                 on_baseline=lambda baseline, result: told.append(baseline),
@@ -207,7 +197,7 @@ def test_a_stop_keeps_what_was_done(demo: Any) -> None:
     asked = iter(range(100))
 
     part = run_backtest(
-        services(Config(), Noon()),
+        services(Config(), NOON),
         replace(SPEC, run="stopped", model="offline", warm_up_from=None),
         stop=lambda: next(asked) >= 4,
     )
@@ -223,7 +213,7 @@ def test_a_stop_in_the_warm_up_leaves_an_empty_test() -> None:
     asked = iter(range(100))
 
     part = run_backtest(
-        services(Config(), Noon()), replace(SPEC, run="early", model="offline"), stop=lambda: next(asked) >= 2
+        services(Config(), NOON), replace(SPEC, run="early", model="offline"), stop=lambda: next(asked) >= 2
     )
 
     assert part.result.interrupted
@@ -240,7 +230,7 @@ def test_a_key_press_in_the_middle_is_written_down() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_backtest(services(Config(), Noon()), replace(SPEC, run="cut", model="offline", warm_up_from=None), publish)
+        run_backtest(services(Config(), NOON), replace(SPEC, run="cut", model="offline", warm_up_from=None), publish)
 
     with JournalReader(places.run_journal("cut")) as reader:
         assert reader.run("cut").outcome == "interrupted"
@@ -277,31 +267,6 @@ def test_costs_come_from_the_configuration_under_the_desks_own_convention_alone(
     assert rules.commission_rate == 0
 
 
-@pytest.mark.parametrize("convention", ["finvision", "finagent", "investorbench", "arena"])
-def test_agents_run_under_a_papers_convention(convention: str, real_data: Path) -> None:
-    spec = RunSpec(
-        symbols=("AAPL",),
-        first=date(2023, 6, 1),
-        last=date(2023, 6, 15),
-        warm_up_from=None,
-        preset="finvision-no-reflection",
-        model="offline",
-        data=DataSpec(str(real_data)),
-        convention=convention,
-        run=convention,
-    )
-    result = run_backtest(services(Config(), Noon()), spec).result
-
-    test = result.test
-    # They decide and fill at the same close, inside the window.
-    assert [d.key.session for d in test.decisions] == [p.session for p in test.equity]
-    assert test.decisions[0].key.session == date(2023, 6, 1)
-    assert {f.session for f in test.fills} <= {d.key.session for d in test.decisions}
-    for point in test.equity:
-        held = sum((p.quantity * point.prices[s] for s, p in point.portfolio.positions.items()), Decimal(0))
-        assert abs(point.value - point.portfolio.cash - held) < Decimal("1e-9")
-
-
 def test_a_desk_that_was_told_nothing_runs_over_the_demo_market() -> None:
     spec = default_spec(services(Config()))
 
@@ -317,4 +282,4 @@ def test_an_agent_that_does_not_exist_is_no_setting() -> None:
     config = Config.model_validate({"models": {"agents": {"decison": {"temperature": 0.5}}}})
 
     with pytest.raises(ConfigError, match="decison"):
-        run_backtest(services(config, Noon()), replace(SPEC, run="never"))
+        run_backtest(services(config, NOON), replace(SPEC, run="never"))

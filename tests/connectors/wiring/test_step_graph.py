@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 import pytest
@@ -24,14 +24,10 @@ from engine.offline.model import OfflineModel
 from engine.reports.documents.backtest import fingerprint
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import NOON
 
 BY_RULES = OfflineModel.answer
 FIRST, LAST = date(2024, 2, 14), date(2024, 2, 16)
-
-
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 7, 1, 12, tzinfo=UTC)
 
 
 def run(preset: str, name: str, symbols: tuple[str, ...] = ("TMBK",)) -> tuple[str, list[tuple[Any, ...]], list[Event]]:
@@ -46,7 +42,7 @@ def run(preset: str, name: str, symbols: tuple[str, ...] = ("TMBK",)) -> tuple[s
         data=DataSpec(None, 7),
         run=name,
     )
-    report = run_backtest(services(Config(), Noon()), spec, events.append, baselines=())
+    report = run_backtest(services(Config(), NOON), spec, events.append, baselines=())
     with JournalReader(places.run_journal(name)) as reader:
         calls = [
             (one.key.session, one.key.symbol, one.key.owner, one.agent, one.prompt_hash) for one in reader.answers()

@@ -4,11 +4,10 @@ recalled."""
 from __future__ import annotations
 
 import json
-import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,12 @@ from engine.app.bench.jobs import Job, play_job
 from engine.app.redecision.redecision import Changes, redecide
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
-from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
-from engine.journal.results import trail
 from engine.lab.published_tables import agent_spec
 from engine.settings import places
 from engine.settings.config import Config
+from tests.connectors.wiring.clocks import NOON
+from tests.connectors.wiring.past_runs import trails
 from tests.connectors.wiring.short_bench import short_tables, write_folder
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
 
@@ -35,18 +34,9 @@ SPEC = RunSpec(
 BLIND = ("vision",)
 
 
-class Noon:
-    def now(self) -> datetime:
-        return datetime(2025, 7, 1, 12, tzinfo=UTC)
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLLMServer]:
+def server() -> Iterator[FakeLLMServer]:
     """Holds whatever it is shown; of all other questions it knows no answer."""
-    context = ssl.create_default_context()
-    monkeypatch.setattr(ssl, "create_default_context", lambda *args, **options: context)
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
     with fake_llm_server() as served:
 
         def turn(body: dict[str, Any], headers: dict[str, str]) -> Say:
@@ -84,17 +74,12 @@ def pictures(server: FakeLLMServer) -> int:
     return sum(part["type"] == "image_url" for part in parts)
 
 
-def trails(run: str) -> list[Trail]:
-    with JournalReader(places.run_journal(run)) as reader:
-        return [trail(reader, decision.key) for decision in reader.decisions()]
-
-
 def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServer) -> None:
     config = seeing(server)
     brief = replace(SPEC, last=date(2024, 2, 14))
-    run_backtest(services(config, Noon()), replace(brief, run="seen"))
+    run_backtest(services(config, NOON), replace(brief, run="seen"))
     assert pictures(server) >= 3
-    run_backtest(services(config, Noon()), replace(brief, run="unseen", without=BLIND))
+    run_backtest(services(config, NOON), replace(brief, run="unseen", without=BLIND))
     assert pictures(server) == 0
     for run, seen in (("seen", True), ("unseen", False)):
         charts = [answer for one in trails(run) for answer in one.answers if answer.charts]
@@ -106,7 +91,7 @@ def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServe
 
 def test_nor_when_a_decision_is_redecided(server: FakeLLMServer) -> None:
     config = seeing(server)
-    run_backtest(services(config, Noon()), replace(SPEC, first=date(2024, 2, 14), run="first"))
+    run_backtest(services(config, NOON), replace(SPEC, first=date(2024, 2, 14), run="first"))
     server.requests.clear()
     with JournalReader(places.run_journal("first")) as reader:
         made = [decision for decision in reader.decisions() if decision.key.session == date(2024, 2, 14)]
@@ -151,7 +136,7 @@ def lived(preset: str, *without: str) -> Lived:
         run=name,
     )
     spec = replace(spec, data=DataSpec(None, 7, ("ICSA", "AWHMAN")))
-    run_backtest(services(Config(), Noon()), spec)
+    run_backtest(services(Config(), NOON), spec)
     found = trails(name)
     answers = [answer for one in found for answer in one.answers]
     return Lived(
@@ -212,5 +197,5 @@ def test_a_step_that_is_left_out_is_not_taken(
     assert count(lived_once(preset, step)) == 0
 
 
-def test_without_diversification_memory_is_asked_once_for_all() -> None:
-    assert set(lived("desk", "diversified").recalled) == {"all"}
+def test_without_diversification_memory_is_asked_once_for_all(lived_once: Callable[..., Lived]) -> None:
+    assert set(lived_once("desk", "diversified").recalled) == {"all"}
