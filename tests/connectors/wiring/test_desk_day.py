@@ -305,5 +305,5 @@ async def test_an_open_desk_runs_a_cycle_for_an_app_and_leaves_a_finished_one_al
     await app.run_cycle(events.append, gate)
     (notice,) = events
     assert isinstance(notice, Noticed)
-    assert "2024-03-01 is decided already" in notice.text
+    assert notice.level == "info" and "2024-03-01" in notice.text
     assert app.symbols == tuple(SYMBOLS)
