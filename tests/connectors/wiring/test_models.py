@@ -237,5 +237,5 @@ def test_a_fallback_answers_where_the_model_has_no_credit_and_the_record_says_so
 def test_a_run_by_the_rules_needs_no_key_of_a_fallback(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     own = config(server, decision={"fallback": "anthropic:claude-sonnet-5-5"})
-    report = run_backtest(services(own, Noon()), replace(SPEC, run="by-rules", model="offline"))
+    report = run_backtest(services(own, NOON), replace(SPEC, run="by-rules", model="offline"))
     assert report.result.test.decisions
