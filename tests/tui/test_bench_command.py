@@ -234,7 +234,7 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
         (("finagent", "--models", ",", "--data", "."), 2, "--models names no model"),
         (("finagent", "--models", "openai:gpt-5.5", "--data", "."), 77, "OPENAI_API_KEY"),
         (("finagent", "--repeats", "0", "--data", "."), 2, "--repeats"),
-        (("finagant", "--baselines"), 2, "no bench finagant"),
+        (("finagant", "--baselines"), 2, "unknown bench finagant"),
         (("finagent", "--baselines", "--symbols", "NVDA", "--data", "."), 2, "have no NVDA"),
         (("finagent", "--baselines", "--data", "."), 65, "no row of ours can be had"),
     ],
