@@ -107,9 +107,10 @@ def test_text_sets_a_row_of_ours_above_the_printed_one(real_data: Path, capsys: 
     assert "FinAgent Table 6" in out and "AAPL" not in out
     lines = [line.split() for line in out.splitlines()]
     kept = next(n for n, line in enumerate(lines) if line[:3] == ["buy-and-hold", "ours", "42.3337"])
-    assert lines[kept + 1][:2] == ["paper", "42.3337"]
+    assert lines[kept + 1][:2] == ["paper", "42.3337"] and lines[kept + 2][:2] == ["difference", "+0.000%"]
     off = next(n for n, line in enumerate(lines) if line[:2] == ["paper", "29.2588"])
     assert lines[off - 1][:2] == ["buy-and-hold", "ours"] and lines[off - 1][-1].startswith("[1]")
+    assert lines[off + 1][:2] == ["difference", "-11.042%"]
     assert "[1] rests on prices of another source" in out
     # What is printed of models stays beside the rules.
     assert [line.split()[:3] for line in out.splitlines() if line.startswith("LGBM")][2] == ["LGBM", "paper", "29.3395"]

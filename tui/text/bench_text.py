@@ -1,4 +1,4 @@
-"""A bench as text: every row of ours above the printed one, averages, and notes."""
+"""A bench as text: every row of ours above the printed one and their relative difference, averages, and notes."""
 
 from __future__ import annotations
 
@@ -94,6 +94,9 @@ def _lines_of(
             ]
     if any(text != "-" for text in printed):
         yield [name, "paper", *printed, note]
+    apart = [None if cell is None else cell.rel_diff for cell in cells]
+    if any(value is not None for value in apart):
+        yield ["", "difference", *("-" if value is None else f"{value:+.3%}" for value in apart), ""]
 
 
 def _ours(cell: Cell | None, value: float | None) -> str:
