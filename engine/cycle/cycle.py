@@ -41,7 +41,7 @@ from engine.cycle.steps import Steps, gather_all, noted
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.order import ZERO
-from engine.errors import TryAgainLater
+from engine.errors import PaperdeskError
 from engine.market.as_of import MarketAsOf
 from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.ports import Calendar
@@ -85,7 +85,7 @@ class Cycle:
         """Decide every symbol of the turn. Symbols and owners are analysed side by side; limits apply in the symbols'
         order. Memory stores what came in before anybody decides, and reflections last, each dated to its moment, so
         that a killed run recalls the same again."""
-        failed: list[TryAgainLater] = []
+        failed: list[PaperdeskError] = []
         portfolios = self._portfolios(turn)
         seats = {symbol: self._contexts(turn, symbol, failed, portfolios) for symbol in turn.symbols}
         new = asyncio.ensure_future(self._remembered(turn, seats))
@@ -174,7 +174,7 @@ class Cycle:
         self,
         turn: Turn,
         symbol: Symbol,
-        failed: list[TryAgainLater],
+        failed: list[PaperdeskError],
         portfolios: Mapping[str, PortfolioFacts],
     ) -> Sequence[StepContext]:
         """The contexts of a symbol's owners."""
@@ -201,7 +201,7 @@ class Cycle:
         ]
 
     async def _debated(
-        self, turn: Turn, deliberations: Sequence[Deliberation], failed: list[TryAgainLater]
+        self, turn: Turn, deliberations: Sequence[Deliberation], failed: list[PaperdeskError]
     ) -> HeldDebate | None:
         """The debate of a symbol: the one that fed the decision, or the one that follows the trade."""
         analyses = [one.analysis for one in deliberations if one.analysis is not None]

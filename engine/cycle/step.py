@@ -31,7 +31,7 @@ from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symb
 from engine.domain.model_call import ModelKind
 from engine.domain.order import ZERO, PositionContext
 from engine.domain.text import cut_between_words
-from engine.errors import TryAgainLater
+from engine.errors import PaperdeskError
 from engine.market.figures import MOMENTUM_SESSIONS, PriceMove, last_sessions, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
 from engine.preset import Preset
@@ -81,7 +81,7 @@ class StepContext:
     strategies: tuple[Rule, ...]
     memory: TradingMemory | None
     publish: Callable[[Event], None]
-    failed: list[TryAgainLater] = field(default_factory=list)
+    failed: list[PaperdeskError] = field(default_factory=list)
     sources: Sources = field(default_factory=Sources)
     portfolio: PortfolioFacts | None = None
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from engine.cycle.step import StepContext
-from engine.errors import MENDED, PaperdeskError, TryAgainLater
+from engine.errors import MENDED, PaperdeskError
 
 T = TypeVar("T")
 
@@ -32,11 +32,11 @@ async def gather_all(waiting: Iterable[Awaitable[T]]) -> Sequence[T]:
 
 
 @contextmanager
-def noted(failed: list[TryAgainLater]) -> Iterator[None]:
+def noted(failed: list[PaperdeskError]) -> Iterator[None]:
     """Put an error into `failed`, where all of the batch look before they ask."""
     try:
         yield
-    except TryAgainLater as error:
+    except PaperdeskError as error:
         failed.append(error)
         raise
 

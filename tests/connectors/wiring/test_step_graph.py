@@ -18,6 +18,7 @@ from engine.agents.registry import registered, waits_for
 from engine.app.research.backtest import run_backtest
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import DataSpec, RunSpec
+from engine.errors import ConfigError
 from engine.journal.reader import JournalReader
 from engine.messages.events import AgentAnswered, Event, StepStarted
 from engine.offline.model import OfflineModel
@@ -129,3 +130,23 @@ def test_no_delay_changes_what_is_recorded(answers: Callable[[Any], None], paper
         ]
 
     delayed()
+
+
+def test_after_an_error_that_ends_the_run_nobody_asks_more(
+    answers: Callable[[Any], None], paperdesk_home: object
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def answer(self: OfflineModel, request: ModelRequest, on_delta: Any = None) -> ModelResult:
+        asked.append((request.symbol, request.purpose))
+        for _ in range(10 if request.symbol == "TMBK" else 80):
+            await asyncio.sleep(0)
+        if request.symbol == "TMBK":
+            raise ConfigError("this model takes no such effort")
+        return await BY_RULES(self, request, on_delta)
+
+    answers(answer)
+    with pytest.raises(ConfigError):
+        run("finvision", "refused", ("TMBK", "ORVL"))
+    assert {symbol for symbol, _ in asked} == {"TMBK", "ORVL"}
+    assert not [one for one in asked if one[1] == "decision"]
