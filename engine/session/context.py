@@ -276,7 +276,7 @@ class DeskRunResult:
         return run_error(self.frozen, self.orders)
 
 
-async def unless_paused(
+async def run_unless_paused(
     orders: OrderRoute, decide: Callable[[RunState], Awaitable[tuple[CycleResult, RunState]]], state: RunState
 ) -> tuple[CycleResult | None, RunState, Paused | None]:
     """Decide on a state, and return what came of it; at a pause None, the state as it was and the pause. Raises what

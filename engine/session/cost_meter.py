@@ -47,7 +47,7 @@ class CostMeter:
             refused=result.failure is not None and result.failure.kind is FailureKind.REFUSED,
             tier=result.tier,
         )
-        self.goes_on([call])
+        self.restore([call])
 
     def unanswered(self, key: QuestionKey | UnansweredEntry, call: UnansweredCall) -> None:
         """Add one call that no agent got an answer from."""
@@ -62,9 +62,9 @@ class CostMeter:
             kind=call.kind,
             estimated=call.estimated,
         )
-        self.goes_on([counted])
+        self.restore([counted])
 
-    def goes_on(self, calls: Iterable[CallCost]) -> None:
+    def restore(self, calls: Iterable[CallCost]) -> None:
         """Add what the run had asked before it was killed, or waited."""
         for call in calls:
             failed = call.kind not in ("", PREFLIGHT)

@@ -20,7 +20,7 @@ from engine.errors import StaleData
 from engine.execution.submission import SubmissionResult
 from engine.market.trading_hours import step_at
 from engine.session import owner_books
-from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled, quoted, unless_paused
+from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled, quoted, run_unless_paused
 from engine.session.outcomes import learn, marked_at, publish_settled
 from engine.session.owner_books import OwnerBooks, has_books
 
@@ -38,7 +38,7 @@ async def run_session(context: SessionContext, moment: Moment, state: RunState) 
     if result is None:
         context.cycle.feedback(turn.history, turn.market, turn.step)
     if result is None and halt is None:
-        result, state, pause = await unless_paused(context.orders, partial(_decide, context, turn), state)
+        result, state, pause = await run_unless_paused(context.orders, partial(_decide, context, turn), state)
     result = result or CycleResult((), ())
     if halt is not None:
         submitted = SubmissionResult(result.orders, halted=halt)

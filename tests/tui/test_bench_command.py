@@ -216,7 +216,7 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
     assert not ran
     err = capsys.readouterr().err
     assert "Forecast for 1 run," in err and "openai:gpt-5.4-mini: about" in err and "$" in err
-    monkeypatch.setattr("tui.shell.agreement.asks", lambda: True)
+    monkeypatch.setattr("tui.shell.cost_confirmation.asks", lambda: True)
     monkeypatch.setattr("click.confirm", lambda *a, **k: False)
     assert run(*flags) == 0
     assert not ran and "nothing was run" in capsys.readouterr().err

@@ -110,7 +110,7 @@ async def test_a_click_on_a_hint_asks_for_what_its_key_does(running: Running, mo
         asked.append(action)
         return True
 
-    monkeypatch.setattr("tui.widgets.navigation_bars.circumstances", lambda view: EVERY)
+    monkeypatch.setattr("tui.widgets.navigation_bars.active_contexts", lambda view: EVERY)
     async with running((400, 40)) as pilot:
         for mode in SCREENS:
             await pilot.press(SCREENS[mode][0])

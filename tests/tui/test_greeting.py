@@ -23,7 +23,7 @@ THIRD = date(2025, 3, 13)
 
 
 def greetings(pilot: Pilot[Any]) -> list[str]:
-    return [line.partition("since your last look ")[2] for line in log(pilot) if "since your last look" in line]
+    return [line.partition("since your last visit ")[2] for line in log(pilot) if "since your last visit" in line]
 
 
 async def test_opening_again_says_what_changed_since_the_last_look(running: Running, config: Config) -> None:  # noqa: F811

@@ -24,7 +24,7 @@ from tui.screens.frame import Layout, layout_of
 from tui.settings.keys import SCREENS, bindings, groups, hints, works
 from tui.text.plain_text import one_line, printable
 from tui.view.market_view import MarketView, Quote
-from tui.view.snapshot import Snapshot, circumstances
+from tui.view.snapshot import Snapshot, active_contexts
 from tui.view.state import DeskState
 from tui.view.watchlist import WatchedGroup
 from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
@@ -144,7 +144,7 @@ ELSEWHERE = {
 async def run_all(pilot: Pilot[Any], mode: str) -> int:
     """Do what every key does that works on a screen, leaving whatever opens."""
     app = pilot.app
-    here = circumstances(app.bridge.snapshot()) | {"decided", "record", "row", "stopped"}  # type: ignore[attr-defined]
+    here = active_contexts(app.bridge.snapshot()) | {"decided", "record", "row", "stopped"}  # type: ignore[attr-defined]
     keys = [key for key in works(mode, here) if key.action not in ELSEWHERE]
     for key in keys:
         await app.run_action(key.action, app.screen_stack[0])

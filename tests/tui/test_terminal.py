@@ -208,7 +208,7 @@ def test_an_app_that_cannot_end_is_ended(opened: Callable[..., Terminal]) -> Non
     stuck = (
         "import threading; from textual.drivers._writer_thread import WriterThread; "
         "WriterThread.stop = lambda self: threading.Event().wait(); "
-        "from tui.app.leaving import Watchdog; Watchdog.__init__.__defaults__ = (1.0,); "
+        "from tui.app.shutdown import Watchdog; Watchdog.__init__.__defaults__ = (1.0,); "
     )
     terminal = opened(120, 40, stuck)
     terminal.until(lambda text: "ORVL 1D" in text)

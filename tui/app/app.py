@@ -22,7 +22,7 @@ from textual.constants import TEXTUAL_ANIMATIONS
 from textual.css.stylesheet import Stylesheet
 
 from engine.settings import places
-from tui.app.leaving import terminal_is_gone
+from tui.app.shutdown import terminal_is_gone
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
 from tui.settings.app_settings import THEMES, AppSettings, keep_theme
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from engine.reports.documents.opening import Stop
     from tui.app.announcement import Announcer
-    from tui.app.deep_link import Arrival, Link
+    from tui.app.deep_link import DeepLink, Link
     from tui.desk.backtest_process import Target
     from tui.desk.bridge import Bridge
     from tui.desk.demo_opening import DemoOpening
@@ -126,25 +126,25 @@ class PaperdeskApp(App[str]):
         cycle: bool = False,
         link: Link | None = None,
         settings: AppSettings | None = None,
-        leaving: Callable[[], None] = lambda: None,
+        on_shutdown: Callable[[], None] = lambda: None,
         pixels: Pixels = Pixels.CELLS,
     ) -> None:
         """`first` gives the journal that is shown before the desk is open, `images` is the folder for screenshots,
         `plain` keeps to ASCII, `options` are the global options of the command, for those that the app runs beside
         itself; with `cycle` a cycle runs as soon as the desk is open, `link` is the place that is shown then,
-        `settings` its colours and keys. `leaving` is called when it begins to end. `pixels` is the way in which the
+        `settings` its colours and keys. `on_shutdown` is called when it begins to end. `pixels` is the way in which the
         terminal shows pictures."""
-        self._leaving = leaving
+        self._on_shutdown = on_shutdown
         self._ended = False
         self.settings = settings = settings or AppSettings()
         self.set_up = None if settings.read_only else set_up
         """The set-up that the palette offers."""
         self._cycle = cycle
-        self._arrival: Arrival | None = None
+        self._deep_link: DeepLink | None = None
         if link is not None:
-            from tui.app.deep_link import Arrival
+            from tui.app.deep_link import DeepLink
 
-            self._arrival = Arrival(link)
+            self._deep_link = DeepLink(link)
         self.reopening: tuple[str, ...] | None = None
         """The flags with which it is started again after its end; None where it is not."""
         self.options = options
@@ -159,7 +159,7 @@ class PaperdeskApp(App[str]):
         self._images = images
         self._pressed = False
         """True once somebody has pressed a key."""
-        self._unbegun = ""
+        self._start_refusal = ""
         self._place: Place | None = None
         """The place of a history that is shown; None in the present."""
         self.tell_terminal: Callable[[str], object] = bool
@@ -292,7 +292,7 @@ class PaperdeskApp(App[str]):
     def _offer_tour(self, untouched: bool) -> None:
         """Offer the tour: where nobody has pressed a key by a question, else in a line that is in nobody's way."""
         from tui.app.palette import begin_tour
-        from tui.desk.visits import TOUR_OFFER
+        from tui.desk.last_seen import TOUR_OFFER
         from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
 
         if not untouched or len(self.screen_stack) > 1:
@@ -314,10 +314,10 @@ class PaperdeskApp(App[str]):
 
     def _refresh_screen(self) -> None:
         view = self._next_view()
-        if self._unbegun != (unbegun := self.bridge.unbegun):
-            self._unbegun = unbegun
-            if unbegun and self.current_mode not in (DESK, OPS):  # those have the log
-                self.notify(unbegun, markup=False, timeout=6)
+        if self._start_refusal != (start_refusal := self.bridge.start_refusal):
+            self._start_refusal = start_refusal
+            if start_refusal and self.current_mode not in (DESK, OPS):  # those have the log
+                self.notify(start_refusal, markup=False, timeout=6)
         self._lead_into_set_up(view.trouble)
         self._place = view.place
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
@@ -325,8 +325,8 @@ class PaperdeskApp(App[str]):
             stack[0].show_view(view)
             if announced := self._announcer.notification(view):
                 self.tell_terminal(announced)
-            if self._arrival is not None and self._arrival.goes_on(self):
-                self._arrival = None
+            if self._deep_link is not None and self._deep_link.advance(self):
+                self._deep_link = None
 
     def _lead_into_set_up(self, trouble: str) -> None:
         """Begin by itself, once, the set-up without which the desk cannot be opened."""
@@ -397,7 +397,7 @@ class PaperdeskApp(App[str]):
     async def _end_work(self) -> bool:
         """True where all has ended in time."""
         self._ended = True
-        self._leaving()
+        self._on_shutdown()
         if not self._begun:
             return True
         self.bridge.stop()

@@ -50,14 +50,14 @@ def link_of(text: str) -> Link:
         raise UsageError(f"{text}: {session or 'nothing'} is not a date; write it as 2026-11-20") from None
 
 
-class Arrival:
+class DeepLink:
     """A place that the app goes to as soon as it can."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self._begun = False
 
-    def goes_on(self, app: App[Any]) -> bool:
+    def advance(self, app: App[Any]) -> bool:
         """Do what can be done by now; True once the place is shown, or cannot be."""
         desk_app, link = cast("DeskApp", app), self._link
         bridge = desk_app.bridge

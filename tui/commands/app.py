@@ -40,7 +40,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     plain = not in_browser and _fit_terminal()
     from engine.settings import places
     from tui.app.app import PaperdeskApp
-    from tui.app.leaving import Watchdog
+    from tui.app.shutdown import Watchdog
     from tui.set_up.set_up_offer import offered
     from tui.settings.app_settings import checked_settings
     from tui.settings.pixels import Pixels, ask_terminal
@@ -59,7 +59,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         cycle=cycle,
         link=link,
         settings=settings,
-        leaving=watchdog.start,
+        on_shutdown=watchdog.start,
         pixels=Pixels.CELLS if in_browser or plain else ask_terminal(),
     )
     try:

@@ -12,7 +12,7 @@ import click
 from engine.errors import Interrupted
 from tui.commands.options import DOLLARS, abstain_option
 from tui.settings.invocation import Invocation, command
-from tui.shell.agreement import agree, yes_option
+from tui.shell.cost_confirmation import agree, yes_option
 from tui.shell.interruption import interruptible
 from tui.text.console import show_document
 

@@ -18,7 +18,7 @@ from engine.errors import MENDED, Interrupted, PaperdeskError
 from engine.settings import places
 from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, run_options
 from tui.settings.invocation import Invocation, command
-from tui.shell.agreement import agree_to_jobs, yes_option
+from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import session_progress, work_line
 from tui.text.console import show_document, standard_output

@@ -15,7 +15,7 @@ from engine.errors import Interrupted
 from tui.commands.options import ABSTAINING, DAY, DOLLARS, RunFlags, both_ends, listed, symbol_list
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, OptionOf, command, is_given
-from tui.shell.agreement import agree, agree_to_jobs, yes_option
+from tui.shell.cost_confirmation import agree, agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import work_line
 from tui.text.arena_prices_text import compared_rows, prices_lines

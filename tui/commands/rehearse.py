@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.errors import NO
 from tui.settings.invocation import Invocation, command
-from tui.shell.agreement import agree, yes_option
+from tui.shell.cost_confirmation import agree, yes_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import work_line
 from tui.text.console import show_document, standard_output

@@ -11,7 +11,7 @@ import click
 from engine.errors import MalformedData
 from tui.commands.options import COUNT, actions, lines_shown, option_of
 from tui.settings.invocation import Invocation, command
-from tui.shell.agreement import asks
+from tui.shell.cost_confirmation import asks
 from tui.text.console import show_document, standard_output
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from engine.errors import DataError, MissingData
 from engine.reports.table import Column
 from tui.commands.options import COUNT, DAY, listed, option_of
 from tui.settings.invocation import Invocation, command
-from tui.shell.agreement import agree
+from tui.shell.cost_confirmation import agree
 from tui.shell.progress import work_line
 from tui.text.console import Console, show_document, standard_output
 from tui.text.plain_text import cut, facts, one_line, table, table_of, wrapped

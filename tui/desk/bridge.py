@@ -17,8 +17,8 @@ from engine.messages.commands import Command, Halt, Resume, RunCycle
 from engine.settings import places
 from tui.desk.backtest_process import BacktestProcess, Target
 from tui.desk.desk_follower import DeskFollower, DeskOpener
+from tui.desk.last_seen import keep_visit
 from tui.desk.readings import opened_desk
-from tui.desk.visits import keep_visit
 from tui.playback.playback import Playback
 from tui.text.plain_text import one_line
 from tui.view.backtest_run import BacktestState, ResumeBacktest, StartBacktest, StopBacktest
@@ -235,9 +235,9 @@ class Bridge:
     # What is shown
 
     @property
-    def unbegun(self) -> str:
+    def start_refusal(self) -> str:
         """The reason why the cycle that was asked for last did not begin; empty for none."""
-        return self._follower.requests.unbegun
+        return self._follower.requests.start_refusal
 
     def play_on(self, shown: Place | None) -> None:
         """Have a history that is played go on, from the place that is shown."""

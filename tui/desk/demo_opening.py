@@ -12,7 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from engine.errors import PaperdeskError
-from tui.desk.visits import is_first_start
+from tui.desk.last_seen import is_first_start
 from tui.settings.keys import KEYS
 
 if TYPE_CHECKING:

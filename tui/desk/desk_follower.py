@@ -34,10 +34,10 @@ from engine.messages.events import (
 )
 from engine.reports.documents.control_state import ControlState
 from tui.desk.journal_tail import Growth, JournalTail, OwnEvents
+from tui.desk.last_seen import TOUR_OFFER, Visit, greeted_since, greeting, last_visit
 from tui.desk.live import LiveBoard, live_line, order_name
-from tui.desk.visits import TOUR_OFFER, Visit, greeted_since, greeting, last_visit
 from tui.text.plain_text import one_line
-from tui.view.desk_changes import after, at_rest, opening_state
+from tui.view.desk_changes import after, idle_state, opening_state
 from tui.view.desk_port import Source
 from tui.view.market_reading import controls_at, market_view
 from tui.view.market_view import MarketView
@@ -62,7 +62,7 @@ class DeskRequests:
     asked: the cycle that was asked for last.
     began: when the running cycle was asked for, or began, by the monotonic clock.
     starting: True from the request for a cycle until its run begins.
-    unbegun: the reason why the cycle that was asked for last did not begin; empty for none.
+    start_refusal: the reason why the cycle that was asked for last did not begin; empty for none.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class DeskRequests:
         self.asked = RunCycle()
         self.began: float | None = None
         self.starting = False
-        self.unbegun = ""
+        self.start_refusal = ""
         self._early: deque[Command] = deque()
         self._carried_out: set[str] = set()
         """Orders whose answers are in the journal."""
@@ -111,7 +111,7 @@ class DeskRequests:
             return "the desk is opening: this follows once it is open"
         if isinstance(command, RunCycle) and not runner.busy:
             self.asked = command
-            self.starting, self.began, self.unbegun = True, time.monotonic(), ""
+            self.starting, self.began, self.start_refusal = True, time.monotonic(), ""
             self._asked_at = self.began
         if isinstance(command, Approve | Veto):
             self._carried_out.discard(command.order_id)
@@ -152,7 +152,7 @@ class DeskRequests:
             case CommandEnded(order=order) if order:
                 self._carried_out.add(order)
             case Noticed(level="info", run=run) if run and self.starting:
-                self.unbegun, self.starting = event.text, False
+                self.start_refusal, self.starting = event.text, False
 
     def answers_in_journal(self) -> frozenset[str]:
         """Orders whose answers a reading of the journal that begins now shows."""
@@ -450,7 +450,7 @@ class DeskFollower:
             key = "C" if self.desk.run.startswith(RunKind.SYMBOL) else "r"
             text = f"no sign of the running cycle for five minutes: {key} resumes it if it was killed"
             line = Line(services.clock.now(), "warning", text)
-            self.desk, self.requests.began = at_rest(with_line(self.desk, line)), None
+            self.desk, self.requests.began = idle_state(with_line(self.desk, line)), None
 
     async def _read_controls(self, services: OpenDesk) -> None:
         controls = partial(

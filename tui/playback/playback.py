@@ -19,7 +19,7 @@ from engine.errors import MissingData, PaperdeskError
 from engine.market.trading_hours import completed_at
 from engine.messages.events import AgentAnswered, RunFinished, StepStarted
 from tui.text.plain_text import one_line
-from tui.view.desk_changes import after, at_rest, opening_state
+from tui.view.desk_changes import after, idle_state, opening_state
 from tui.view.desk_port import Source
 from tui.view.market_reading import controls_at, exchange_of, last_to_decide, market_view
 from tui.view.market_view import MarketView
@@ -286,7 +286,7 @@ class Playback:
         opening, now, controls = source.read(partial(self._documents, session=session, moment=moment))
         desk = opening_state(opening)
         if self.source.run is not None and point is not None and point.ends:
-            desk = at_rest(replace(desk, done=True))
+            desk = idle_state(replace(desk, done=True))
         shown = Snapshot(
             desk=replace(desk, running=point is not None and point.running),
             controls=controls,

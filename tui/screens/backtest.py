@@ -86,11 +86,11 @@ class RunKeys(FramedScreen):
         """Show a run that has just begun."""
         raise NotImplementedError
 
-    def own_circumstances(self) -> frozenset[str]:
+    def own_contexts(self) -> frozenset[str]:
         """Those of the chosen run, and runs that can be compared."""
         run = self._run
         found = {"runs": bool(self._compared()), "stopped": run is not None and run.status == STOPPED}
-        return super().own_circumstances() | {name for name, holds in found.items() if holds}
+        return super().own_contexts() | {name for name, holds in found.items() if holds}
 
     def has_record(self) -> bool:
         """True where the chosen run is finished, or the desk has run."""

@@ -153,9 +153,9 @@ class DecisionsScreen(FramedScreen):
             "columns": not listed and self._room_for_columns() >= FEWEST,
         }.get(str(pane.id), not listed)
 
-    def own_circumstances(self) -> frozenset[str]:
+    def own_contexts(self) -> frozenset[str]:
         """Those of the decision under the cursor, and records to go to."""
-        return super().own_circumstances() | ({"runs"} if len(self._sources) > 1 else set())
+        return super().own_contexts() | ({"runs"} if len(self._sources) > 1 else set())
 
     def has_record(self) -> bool:
         """True where the record whose decisions are shown is the desk's that has run, or a backtest's."""

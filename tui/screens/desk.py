@@ -26,7 +26,7 @@ from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
 from tui.settings.keys import DESK, bindings, works
 from tui.view.market_view import MarketView
-from tui.view.snapshot import OPENING, Snapshot, circumstances, first_cycle_hint
+from tui.view.snapshot import OPENING, Snapshot, active_contexts, first_cycle_hint
 from tui.view.watchlist import DESK as DESK_GROUP
 from tui.view.watchlist import WatchedGroup, changes_of, keep_group, last_group
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
@@ -124,7 +124,7 @@ class DeskScreen(OrderActions):
         rows = [] if view.now is None else order_rows(controls, view.now)
         orders.show(rows, view.unopened or "no open orders")
         meant = "orders" if controls.waiting else "sent"
-        keys = works(DESK, circumstances(view), self.desk_app.settings.keys)
+        keys = works(DESK, active_contexts(view), self.desk_app.settings.keys)
         answers = [key for key in keys if key.when == meant]
         set_subtitle(orders, clickable_keys([(f"{key.shown.split()[0]} {key.hint}", key.action) for key in answers], 2))
         if not self.single and orders.display is not self.has_room_for(orders):
@@ -319,9 +319,9 @@ class DeskScreen(OrderActions):
         """The symbol that is shown."""
         return self.symbol
 
-    def own_circumstances(self) -> frozenset[str]:
+    def own_contexts(self) -> frozenset[str]:
         """Those of the symbol, and groups of symbols to go to."""
-        return super().own_circumstances() | ({"groups"} if self._groups else set())
+        return super().own_contexts() | ({"groups"} if self._groups else set())
 
     def has_decision(self) -> bool:
         """True where the symbol was decided."""

@@ -165,7 +165,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
                 for table in self.query(Table):
                     table.keep_widths(not self._shows_past)
             self.show_body(view)
-            self.query_one(Hints).show(view, self.own_circumstances())
+            self.query_one(Hints).show(view, self.own_contexts())
 
     def show_body(self, view: Snapshot) -> None:
         """Show a snapshot inside the frame."""
@@ -212,7 +212,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
             self.set_display(
                 column, not self.single or any(pane.display and column in pane.ancestors for pane in panes)
             )
-        self.query_one(Hints).show(self._view, self.own_circumstances())
+        self.query_one(Hints).show(self._view, self.own_contexts())
 
     def set_display(self, widget: Widget, shown: bool) -> None:
         """Show a widget or hide it. One that is shown is told its size, and all in it: Textual takes it for one that
@@ -227,7 +227,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
             for widget in top.walk_children(Widget, with_self=True):
                 widget.post_message(events.Resize(widget.size, widget.virtual_size, widget.container_size))
 
-    def own_circumstances(self) -> frozenset[str]:
+    def own_contexts(self) -> frozenset[str]:
         """Circumstances of what this screen shows that keys depend on, as their table names them."""
         if not self._built:
             return frozenset()

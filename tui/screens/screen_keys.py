@@ -12,7 +12,7 @@ from engine.errors import PaperdeskError
 from tui.desk.desk_app import report_action
 from tui.settings.keys import CHART
 from tui.view.desk_port import Source
-from tui.view.snapshot import Snapshot, circumstances
+from tui.view.snapshot import Snapshot, active_contexts
 from tui.view.watchlist import present_group
 from tui.widgets.agent_panes import OFFLINE
 from tui.widgets.navigation_bars import TimeBar
@@ -73,7 +73,7 @@ class ControlKeys(SnapshotScreen):
                 report_action(self.app, "running the next session", "next")
 
         present = self.desk_app.bridge.present()
-        if not present.controls.waiting or "demo" not in circumstances(present):
+        if not present.controls.waiting or "demo" not in active_contexts(present):
             answered("y")
             return
         from tui.screens.confirm import ConfirmScreen, next_session_confirmation

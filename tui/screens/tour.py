@@ -17,7 +17,7 @@ from textual.geometry import Offset, Region
 from textual.widgets import Static
 
 from engine.program_files import program_text
-from tui.desk.visits import keep_tour
+from tui.desk.last_seen import keep_tour
 from tui.screens.dialog import Dialog
 from tui.screens.frame import FramedScreen
 from tui.settings.keys import pane_bindings

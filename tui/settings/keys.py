@@ -41,12 +41,12 @@ class Key:
     group: heading in the help.
     screens: modes of the screens where it acts.
     hint: text at the foot of those screens; empty for none.
-    when: circumstances in which the key works, all of these: in the `present`, in the `past`, where `orders` wait,
+    when: contexts in which the key works, all of these: in the `present`, in the `past`, where `orders` wait,
         others were `sent` and are open, or `answered` ones can be undone, on a `demo` desk that has another session,
         while a backtest is `running`, where one that was `stopped` is chosen, where there are several `runs`, where the
         screen has a `row` to act on or `groups` of symbols to go to, shows what was `decided`, or belongs to a `record`
         that can be gone through; empty: always.
-    hinted: circumstances beyond these in which the hint is shown: where one pane stands `alone`; empty: always.
+    hinted: contexts beyond these in which the hint is shown: where one pane stands `alone`; empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
     """
 
@@ -105,21 +105,21 @@ def pane_bindings(pane: str) -> list[Binding]:
     ]
 
 
-def works(screen: str, circumstances: Collection[str], keys: Sequence[Key] = KEYS) -> list[Key]:
-    """The keys of a table that do something on a screen, by its mode, in some circumstances."""
-    return [key for key in keys if screen in key.screens and set(circumstances).issuperset(key.when.split())]
+def works(screen: str, contexts: Collection[str], keys: Sequence[Key] = KEYS) -> list[Key]:
+    """The keys of a table that do something on a screen, by its mode, in some contexts."""
+    return [key for key in keys if screen in key.screens and set(contexts).issuperset(key.when.split())]
 
 
-def hints(screen: str, circumstances: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:
-    """Hints for the foot of a screen, as few may fit: first those of its circumstances, then its own, but for the Desk,
+def hints(screen: str, contexts: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:
+    """Hints for the foot of a screen, as few may fit: first those of its contexts, then its own, but for the Desk,
     where cycles are run."""
 
     def rank(key: Key) -> int:
-        if key.hinted or key.when in URGENT or ("past" in circumstances and key.group == "Past"):
+        if key.hinted or key.when in URGENT or ("past" in contexts and key.group == "Past"):
             return 0
         return 1 if screen != DESK and len(key.screens) <= FEW else 2
 
-    there = set(circumstances)
+    there = set(contexts)
     hinted = (key for key in works(screen, there, keys) if key.hint and there.issuperset(key.hinted.split()))
     shown = sorted(hinted, key=rank)
     return [Hint("" if key.hint[0] in "[<{" else key.shown.split()[0], key.hint, key.action) for key in shown]

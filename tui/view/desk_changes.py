@@ -34,10 +34,10 @@ def opening_state(opening: Opening) -> DeskState:
         state = _with_decision(state, made)
     for event in opening.events:
         state = after(state, event)
-    return replace(at_rest(state), error="", books=_opening_books(opening))
+    return replace(idle_state(state), error="", books=_opening_books(opening))
 
 
-def at_rest(state: DeskState) -> DeskState:
+def idle_state(state: DeskState) -> DeskState:
     """The state without a run at work: the answers that were on their way wait, as those that were not asked for; where
     the run is done they are left out."""
     rest = Progress.LEFT_OUT if state.done else Progress.WAITING
@@ -232,7 +232,7 @@ def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
         return _logged(state, event, "warning", f"order failed{_because(event.detail)}") if event.detail else state
     outcome = "done, its orders wait" if event.outcome is RunOutcome.WAITING else event.outcome
     ended = _logged(state, event, "error" if failed else "info", f"run {outcome}{_because(event.detail)}")
-    ended = at_rest(replace(ended, done=event.outcome in (RunOutcome.DONE, RunOutcome.WAITING)))
+    ended = idle_state(replace(ended, done=event.outcome in (RunOutcome.DONE, RunOutcome.WAITING)))
     return replace(ended, error=one_line(event.detail), cycle_failed=True) if failed else ended
 
 

@@ -80,7 +80,7 @@ class Snapshot:
         return "the desk is not open" if self.trouble else OPENING
 
 
-def circumstances(view: Snapshot) -> frozenset[str]:
+def active_contexts(view: Snapshot) -> frozenset[str]:
     """The circumstances that keys depend on, as their table names them."""
     found = {"running": any(one.running for one in view.backtests)}
     if view.place is not None:
@@ -98,7 +98,7 @@ def first_cycle_hint(view: Snapshot) -> str:
     """The key that runs the first cycle; empty in the past, where none does."""
     if view.place is not None:
         return ""
-    return f":\npress {'n' if 'demo' in circumstances(view) else 'r'} to run the first cycle"
+    return f":\npress {'n' if 'demo' in active_contexts(view) else 'r'} to run the first cycle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from tui.settings.keys import SCREENS, Hint, Key, hints
 from tui.text.plain_text import cut, one_line
-from tui.view.snapshot import Place, Snapshot, circumstances
+from tui.view.snapshot import Place, Snapshot, active_contexts
 from tui.widgets.clickable import clickable
 
 PLAYING, DONE, TO_COME = ">>", "=", "-"
@@ -122,7 +122,7 @@ class Hints(Static):
 
     def show(self, view: Snapshot, own: frozenset[str] = frozenset()) -> None:
         """Show the keys that work at a snapshot, in the circumstances of their own screen."""
-        works = circumstances(view) | own
+        works = active_contexts(view) | own
         if works != self._works:
             self._works = works
             self.on_resize()

@@ -235,7 +235,7 @@ class _Run:
 
     def _count_earlier(self) -> None:
         """Count what the run had used before it was killed, or waited."""
-        self.meter.goes_on(self.traded.reader.calls(self.run))
+        self.meter.restore(self.traded.reader.calls(self.run))
         before = self.traded.reader.find_run(self.run)
         if before is not None and before.model is not None and VECTORS in before.model.agents:
             self.meter.add_vectors(before.model.agents[VECTORS])

@@ -208,7 +208,7 @@ def _use_so_far(services: Services, models: ModelSet | None, journal: JournalWri
     meter = CostMeter(models.spec, *known_of(services, models.spec))
     journal.flush()
     with JournalReader(places.run_journal(run)) as reader:
-        meter.goes_on(reader.calls(run))
+        meter.restore(reader.calls(run))
     return meter.use
 
 

@@ -81,7 +81,7 @@ def _use(reader: JournalReader, entry: RunEntry) -> ModelUse:
     """The use of models by all runs of the desk up to this one."""
     meter = CostMeter("" if entry.model is None else entry.model.spec)
     for run in reader.runs():
-        meter.goes_on(reader.calls(run.id))
+        meter.restore(reader.calls(run.id))
         if run.id == entry.id:
             break
     return meter.use

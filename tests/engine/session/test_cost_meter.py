@@ -85,7 +85,7 @@ def test_a_run_that_goes_on_counts_what_it_had_asked() -> None:
         cost=Decimal("0.02"),
         latency=1.5,
     )
-    meter.goes_on([one, replace(one, abstained=True, usage=Usage(120, 0, 0), cost=Decimal("0.01"))])
+    meter.restore([one, replace(one, abstained=True, usage=Usage(120, 0, 0), cost=Decimal("0.01"))])
     meter.count(call(cost="0", cached=True))
 
     assert replace(meter.use, agents={}) == ModelUse(

@@ -13,7 +13,7 @@ from engine.app.desk import demo_history
 from tests.tui.commands.test_demo_time import view
 from tests.tui.conftest import drawn, opened, until
 from tui.desk import demo_opening
-from tui.desk.visits import TOUR_OFFER
+from tui.desk.last_seen import TOUR_OFFER
 from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
 
 
