@@ -60,10 +60,19 @@ RETIRED = {
 """Parts of names that are retired, each with what is said instead."""
 
 RETIRED_NAMES = {
+    "arrival": "deep_link",
+    "at_rest": "idle_state",
+    "circumstances": "contexts, active_contexts",
+    "foretold": "leaked_prices",
     "known": "last_error, or what is known: known_ids",
     "lines_of": "account activity",
+    "leaving": "shutdown",
     "look": "report, snapshot, read",
     "say": "report, print",
+    "twins": "cli_equivalents",
+    "unbegun": "start_refusal",
+    "unless_paused": "run_unless_paused",
+    "visits": "last_seen",
     "word": "command, operator control, status",
     "words": "commands, operator controls, description",
 }

@@ -457,7 +457,7 @@ _DATES = tuple(
 """Dates that can be read in one way alone: year first, or with the month's name."""
 
 
-def foretold(market: Market, first: date, last: date) -> Iterator[str]:
+def leaked_prices(market: Market, first: date, last: date) -> Iterator[str]:
     """The texts of a window that quote a close of the sessions after them, or name a later day up to its end, each in
     words."""
     for symbol in market.histories:

@@ -79,7 +79,7 @@ class Certificate:
     training: the marks of hindsight; None without a warm-up of agents.
     hindsight: memories of the warm-up that rest on what followed, which is allowed: each is recalled only once that is
         known. None without a memory.
-    foretold: texts that tell a close of the sessions after them, which may be chance.
+    leaked_prices: texts that quote a future close, possibly by chance.
     early: texts that are stamped before their release; each counts from its release on.
     undated: texts of the user's own that the agents read: nobody can tell of when they are.
     notes: what bars, actions and adj_close say of each other.
@@ -102,7 +102,7 @@ class Certificate:
     hindsight: int | None = None
     undated: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    foretold: tuple[str, ...] = ()
+    leaked_prices: tuple[str, ...] = ()
     early: tuple[str, ...] = ()
     opened: Mapping[str, str] = field(default_factory=dict)
     copies: Copies | None = None

@@ -43,7 +43,7 @@ def status_command(invocation: Invocation, at: At) -> None:
     with invocation.records(at=at) as records:
         from engine.reports.documents.status import late_orders, open_answers, status_document
 
-        now = _circumstances(invocation) if records.run is None and at is None else Circumstances()
+        now = _status_context(invocation) if records.run is None and at is None else StatusContext()
         document = status_document(records, now.due, now.calendar, now.time)
         mode = now.mode or (document["settings"] or {}).get("mode", "")
         late = late_orders(records, now.calendar, now.symbols, now.time)
@@ -90,7 +90,7 @@ def positions_command(invocation: Invocation, at: At) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class StatusContext:
     """The desk's time, and what it is to do by it; nothing where that is not quickly known, or not shown.
 
     due: the last completed session.
@@ -109,7 +109,7 @@ class Circumstances:
     mode: str = ""
 
 
-def _circumstances(invocation: Invocation) -> Circumstances:
+def _status_context(invocation: Invocation) -> StatusContext:
     from engine.app.desk.demo_history import is_demo
     from tui.commands.due import clock_time, desk_symbols, due_session, quick_calendar
 
@@ -117,7 +117,7 @@ def _circumstances(invocation: Invocation) -> Circumstances:
     mode = "auto" if services is None else str(services.config.broker.mode)
     try:
         now = clock_time(services)
-        return Circumstances(
+        return StatusContext(
             due=due_session(services, now=now),
             calendar=quick_calendar(services),
             symbols=desk_symbols(services),
@@ -126,11 +126,11 @@ def _circumstances(invocation: Invocation) -> Circumstances:
             mode=mode,
         )
     except PaperdeskError:  # no keys here: the records can be shown without
-        return Circumstances(mode=mode)
+        return StatusContext(mode=mode)
 
 
 def _status_lines(
-    records: Records, document: Document, waiting: Iterable[Document], now: Circumstances, mode: str
+    records: Records, document: Document, waiting: Iterable[Document], now: StatusContext, mode: str
 ) -> Iterator[str]:
     from engine.reports.documents.rehearsal import rehearsal_words
     from tui.text.plain_text import facts

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engine.reports.documents.opening import Changes
     from tui.view.desk_port import Source
 
-VISITS = "last visits"
+LAST_SEEN = "last visits"
 """The part of the app's state that has them, by desk."""
 TOUR = "tour"
 """The part that has whether the tour was offered, and seen to its end or left."""
@@ -30,7 +30,7 @@ class Visit(NamedTuple):
 
 def last_visit(desk: str) -> Visit | None:
     """The last visit to a desk; None before the first."""
-    kept: Any = app_state.section(VISITS).get(desk)
+    kept: Any = app_state.section(LAST_SEEN).get(desk)
     with suppress(TypeError, ValueError, KeyError):
         return Visit(int(kept["event"]), datetime.fromisoformat(kept["time"]))
     return None
@@ -38,7 +38,7 @@ def last_visit(desk: str) -> Visit | None:
 
 def keep_visit(desk: str, visit: Visit) -> None:
     """Keep a visit for the next opening."""
-    app_state.keep(VISITS, {desk: {"event": visit.event, "time": visit.time.isoformat()}})
+    app_state.keep(LAST_SEEN, {desk: {"event": visit.event, "time": visit.time.isoformat()}})
 
 
 TOUR_OFFER = "new here? ^p, Tour: the desk in six steps"
@@ -59,7 +59,7 @@ def keep_tour() -> None:
 
 
 def greeting(source: Source, visit: Visit) -> str:
-    """`since your last look (2026-11-20 21:05): 2 decisions, 1 fill, +0.40%`; empty where nothing changed. Raises what
+    """`since your last visit (2026-11-20 21:05): 2 decisions, 1 fill, +0.40%`; empty where nothing changed. Raises what
     JournalReader raises."""
     from engine.reports.documents.opening import changes_since
 

@@ -228,7 +228,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
                 widget.post_message(events.Resize(widget.size, widget.virtual_size, widget.container_size))
 
     def own_contexts(self) -> frozenset[str]:
-        """Circumstances of what this screen shows that keys depend on, as their table names them."""
+        """Contexts of what this screen shows that keys depend on, as their table names them."""
         if not self._built:
             return frozenset()
         found = {

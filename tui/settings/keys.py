@@ -84,7 +84,7 @@ def _screen_key(row: dict[str, str]) -> Key:
 
 
 URGENT = ("orders", "answered", "running")
-"""Circumstances in which something waits for a key: its hints come first."""
+"""Contexts in which something waits for a key: its hints come first."""
 
 FEW = 4
 """Screens at most of a key that is one of their own."""

@@ -26,7 +26,7 @@ from engine.app.research.run_spec import check_spec, preset_of, settled, user_co
 from engine.domain.market import Symbol
 from engine.domain.run import LookKind, RunSpec
 from engine.errors import InvariantBroken, UsageError
-from engine.lab.audit import OnStep, Trace, audit, foretold
+from engine.lab.audit import OnStep, Trace, audit, leaked_prices
 from engine.lab.backtest import comparison_notes, windows
 from engine.lab.certificate import Bound, Certificate
 from engine.market.as_of import Market, data_fingerprint
@@ -104,11 +104,11 @@ async def _audit(
     )
     hashed = {*map(str, code), *(cache_from_source(str(path)) for path in code)}
     unseen = (*sorted(outside.keys() - hashed), *surroundings(code))
-    told = () if preset is None else tuple(foretold(market, spec.warm_up_from or spec.first, spec.last))
+    told = () if preset is None else tuple(leaked_prices(market, spec.warm_up_from or spec.first, spec.last))
     undated = () if preset is None else tuple(_undated(preset, spec.symbols))
     certificate = replace(certificate, bound=bound, not_audited=unseen)
     notes = tuple(comparison_notes(spec, market))
-    return replace(certificate, opened=opened, undated=undated, foretold=told, early=early, notes=notes)
+    return replace(certificate, opened=opened, undated=undated, leaked_prices=told, early=early, notes=notes)
 
 
 def _undated(preset: Preset, symbols: Sequence[Symbol]) -> Iterator[str]:

@@ -78,7 +78,7 @@ def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
             {"source": p.source, "surfaced": p.surfaced, "where": p.where or None} for p in certificate.planted
         ],
         "hindsight_memories": certificate.hindsight,
-        "foretold": list(certificate.foretold),
+        "foretold": list(certificate.leaked_prices),
         "stamped_early": list(certificate.early),
         "undated_texts": list(certificate.undated),
         "opened_files": sorted(certificate.opened),
