@@ -70,9 +70,9 @@ from engine.cycle.cycle import Cycle
 from engine.domain.model_call import (
     AnswerRecord,
     ModelKind,
+    ModelPrice,
     ModelRequest,
     ModelSpec,
-    PriceTable,
     ReplayMode,
     Usage,
     parse_model_spec,
@@ -84,7 +84,7 @@ from engine.preset import Preset, load_preset
 from engine.reports.documents.arena import ArenaReport, arena_document, tournament_document
 from engine.reports.documents.row_json import Row
 from engine.services import OnUse, Services, SpendingLimit
-from engine.session.cost_meter import AbstentionGuard, CostMeter
+from engine.session.cost_meter import VECTORS, AbstentionGuard, CostMeter
 
 OnDay = Callable[[Table], None]
 
@@ -302,21 +302,25 @@ def arena_forecast(services: Services, spec: ArenaSpec) -> Forecast | None:
             return None
         asyncio.run(rehearse())
     times, prices = spec.repeats * rules.days / played, services.models.prices()
-    estimates = {
-        str(named): _estimate(named, found, times, prices)
-        for named, found in tallies.items()
-        if named.kind is not ModelKind.OFFLINE and found
-    }
+    with services.models.recorded() as recorded:
+        estimates = {
+            str(named): _estimate(found, times, prices.find(named.provider, named.model), recorded.reasoning(named))
+            for named, found in tallies.items()
+            if named.kind is not ModelKind.OFFLINE and found
+        }
     return Forecast(estimates, spec.repeats) if estimates else None
 
 
-def _estimate(named: ModelSpec, tally: Tally, times: float, prices: PriceTable) -> Estimate:
-    """The questions to one model in `times` what was rehearsed."""
+def _estimate(tally: Tally, times: float, price: ModelPrice | None, reasoning: float | None) -> Estimate:
+    """The questions to one model in `times` what was rehearsed, with so many tokens of reasoning in an answer."""
     calls, asked, written = (times * sum(n for (_, kind), n in tally.items() if kind == wanted) for wanted in KINDS)
-    price = prices.find(named.provider, named.model)
+    thought = 0.0 if (VECTORS, "calls") in tally else reasoning
+    written += calls * (thought or 0.0)
     cost = None if price is None else price.cost(Usage(round(asked), 0, round(written)))
     least = one_call(price, asked / calls) if price is not None and calls else None
-    return Estimate(calls=calls, input_tokens=asked, output_tokens=written, cost=cost, one_call=least)
+    return Estimate(
+        calls=calls, input_tokens=asked, output_tokens=written, cost=cost, one_call=least, reasoning=thought
+    )
 
 
 OpenModel = Callable[[str], LanguageModel]

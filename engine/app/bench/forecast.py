@@ -247,8 +247,8 @@ def _add(
     held: Mapping[str, int],
     *,
     prices: PriceTable,
+    reasoning: Callable[[ModelSpec], float | None],
     tiers: Mapping[str, Decimal] = MappingProxyType({}),
-    reasoning: Callable[[ModelSpec], float | None] = lambda spec: None,
 ) -> None:
     sessions, rates = known
     for agent, (calls, tokens_in, tokens_out) in rates.items():
@@ -375,7 +375,9 @@ def rehearsed_forecast(
     rates = {agent: tuple(float(tally[agent, kind]) for kind in KINDS) for agent, _ in tally}
     held = Counter({agent: count for (agent, kind), count in tally.items() if kind == "held"})
     estimates: dict[str, Estimate] = {}
-    _add(estimates, (1, cast(Rates, rates)), specs, held, prices=services.models.prices())
+    with services.models.recorded() as recorded:
+        prices, reasoning = services.models.prices(), cache(recorded.reasoning)
+        _add(estimates, (1, cast(Rates, rates)), specs, held, prices=prices, reasoning=reasoning)
     return Forecast(estimates, 1, title=title)
 
 

@@ -137,6 +137,7 @@ def test_upstream_answers_are_the_run_s_and_a_second_time_nobody_is_asked(
     refused = run(*asked)
     assert refused.code == 2 and service.requests == []
     assert "Forecast for deciding ORVL of 2025-03-11 again without each input:" in refused.err
+    assert "is not in it" not in refused.err, "the model has answered before"
     assert "pass --yes to run it" in refused.err
 
     first = run(*asked, "--yes")
