@@ -167,7 +167,7 @@ async def test_an_order_is_taken_back_in_time_and_leaves_no_trace(running: Runni
         view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
         await until(pilot, lambda: not view().own_orders)
         await until(pilot, lambda: any(line.text == "taken back: BUY 10 AAA-USD" for line in view().desk.lines))
-        assert not any("u takes it back" in one.message for one in pilot.app._notifications)
+        assert not any("u undoes it" in one.message for one in pilot.app._notifications)
     assert orders(desk) == []
 
 
