@@ -217,8 +217,8 @@ def build_models(
 
 
 class WithFallback:
-    """A model in whose place another one answers while it cannot be asked, or its budget is used up; the answer's notes
-    say so."""
+    """A model in whose place another one answers while it cannot be asked, or its budget is used up, and in a replay
+    where that one's answer alone is recorded; the answer's notes say so."""
 
     def __init__(self, model: LanguageModel, other: LanguageModel) -> None:
         self.spec, self.label, self.sees = model.spec, model.label, model.sees
@@ -233,7 +233,7 @@ class WithFallback:
             if failure is None or failure.kind not in MAY_PASS:
                 return result
             because = f"{failure.kind.value}: {failure.detail}"
-        except BudgetReached as error:
+        except (BudgetReached, MissingData) as error:
             result, because = None, str(error)
         answer = await self._other.answer(request, on_delta)
         note = f"answered by {self._other.spec} in place of {self.spec}: {because}"

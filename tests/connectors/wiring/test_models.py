@@ -233,6 +233,13 @@ def test_a_fallback_answers_where_the_model_has_no_credit_and_the_record_says_so
     assert {one.result.model for one in decided} == {"near:small"}
     assert all("in place of near:large" in one.result.notes[0] for one in decided)
 
+    asked = len(server.requests)
+    again = run_backtest(services(own, NOON), replace(SPEC, run="replayed", model="replay"))
+    assert [made.proposal for made in again.result.test.decisions] == [
+        made.proposal for made in report.result.test.decisions
+    ]
+    assert len(server.requests) == asked
+
 
 def test_a_run_by_the_rules_needs_no_key_of_a_fallback(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
