@@ -116,7 +116,7 @@ def _rolling(document: Document) -> Iterator[Chart]:
     if not window:
         return
     sharpes, volatilities = rolling(document, window)
-    for title, values, percent in (("Sharpe ratio", sharpes, False), ("Volatility a year", volatilities, True)):
+    for title, values, percent in (("Sharpe ratio", sharpes, False), ("Annualized volatility", volatilities, True)):
         drawing = svg([Curve(title, values, "own")], sessions, 140, f"rolling {title}", percent=percent)
         yield Chart(f"{title} over the last {window} sessions", drawing, ())
 

@@ -70,7 +70,7 @@ def test_an_older_session_is_told_as_its_orders_stand_today(run: Run, desk: Path
     ("arguments", "code", "says"),
     [
         (("--session", "2025-01-02"), 65, "has no run for 2025-01-02; the latest are for 2025-03-14"),
-        (("--session", "2025-03-14", "--run", "x"), 2, "give one of them"),
+        (("--session", "2025-03-14", "--run", "x"), 2, "not both"),
         (("--session", "2025-03-14", "--format", "csv"), 2, "html or json"),
         (("--session", "yesterday"), 2, "yesterday"),
     ],

@@ -152,7 +152,7 @@ def test_an_order_before_the_daily_run_settles_and_leaves_the_decisions_to_that_
 def test_what_cannot_be_ordered_says_why(run: Run, evening: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     none = run("order", "BUY", "ORVL", "--yes")
     both = run("order", "BUY", "ORVL", "--amount", "5", "--quantity", "1", "--yes")
-    for said, words in ((none, "give a size: --quantity N or --amount USD"), (both, "give one of them")):
+    for said, words in ((none, "give a size: --quantity N or --amount USD"), (both, "not both")):
         assert (said.code, said.err.count("\n")) == (2, 1) and words in said.err
     assert "without a terminal" in run("order", "BUY", "ORVL", "--amount", "500").err
     assert "neither traded nor held" in run("order", "BUY", "TMBK", "--amount", "500", "--yes").err
