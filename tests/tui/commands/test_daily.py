@@ -116,8 +116,8 @@ def test_skipped_sessions_and_what_happened_since_are_told(run: Run, desk: Path)
     [
         ("2999-01-04", "is not completed; the last completed session is"),
         ("2025-03-15", "XNYS was closed that day"),
-        ("2025-13-01", "no date"),
-        ("2025-03-13", "the books of demo are closed up to 2025-03-14"),
+        ("2025-13-01", "not a date"),
+        ("2025-03-13", "the books of demo are closed through 2025-03-14"),
     ],
 )
 def test_a_day_that_cannot_be_decided_is_a_usage_error(run: Run, desk: Path, session: str, said: str) -> None:

@@ -166,7 +166,7 @@ def test_what_cannot_be_ordered_says_why(run: Run, evening: Path, monkeypatch: p
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
     assert order(run, "BUY", "ORVL", "--amount", "500")["order"]["state"] == "acknowledged", "nobody has to approve it"
     monkeypatch.setenv("PAPERDESK_DESK__PRESET", "tradinggpt")
-    assert "books of their own" in run("order", "BUY", "ORVL", "--amount", "500", "--yes").err
+    assert "separate books" in run("order", "BUY", "ORVL", "--amount", "500", "--yes").err
     assert len(own()) == 1
 
 
