@@ -152,4 +152,4 @@ def test_what_has_no_date_or_cannot_be_is_refused(run: Run, folder: Path, kind: 
 def test_commentary_without_a_date_is_dropped_and_counted(run: Run, folder: Path) -> None:
     file = put(folder, "undated.jsonl", '{"source": "letter", "text": "Sell all of it."}\n' + json.dumps(LETTERS[0]))
     done = run("import", "commentary", file, "--symbol", "ARKQ", "--data", str(folder), "--json").json
-    assert done["added"] == 1 and [(one["reason"], one["count"]) for one in done["dropped"]] == [("not a date", 1)]
+    assert done["added"] == 1 and [(one["reason"], one["count"]) for one in done["dropped"]] == [("no date", 1)]
