@@ -38,5 +38,5 @@ def test_an_unknown_bench_is_said() -> None:
     )
 
     assert done.returncode == 2
-    assert done.stderr.startswith("no bench nonsense; there are ")
+    assert done.stderr.startswith("unknown bench nonsense; there are ")
     assert "backtest" in done.stderr

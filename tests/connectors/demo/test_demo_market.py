@@ -107,7 +107,7 @@ async def test_the_economy_is_plausible_revised_and_out_after_its_period() -> No
         assert len(series.observations) > len({item.date for item in series.observations})
     assert all(item.date.weekday() == 5 for item in claims.observations)
     assert await DemoMarket(8, calendar_for, date(2025, 12, 31)).series("ICSA") != claims
-    with pytest.raises(MissingData, match="'GDP'; it has ICSA, AWHMAN"):
+    with pytest.raises(MissingData, match="'GDP'; available: ICSA, AWHMAN"):
         await market.series("GDP")
 
 

@@ -179,7 +179,7 @@ def test_weights_that_no_portfolio_can_have_are_refused(run: Any, weights: dict[
     with pytest.raises(DataError) as raised:
         run(Answers({2: weights}), market(AAA=[10] * 5, BBB=[10] * 5), 1, 4)
 
-    assert str(raised.value) == f"strategy answers: its weights after 2024-01-03 mean nothing: {complaint}"
+    assert str(raised.value) == f"strategy answers: its weights after 2024-01-03 are invalid: {complaint}"
 
 
 def test_ten_weights_of_a_tenth_are_one_in_sum(run: Any) -> None:
