@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -119,7 +120,7 @@ def _unpack(backup: Path, folder: Path, desk: str) -> None:
             if about["desk"] != desk:
                 raise DataError(f"the backup {backup} belongs to the desk {about['desk']}: give --desk {about['desk']}")
             archive.extractall(folder, names)
-    except (BadZipFile, KeyError, ValueError, EOFError) as error:
+    except (BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise MalformedData(f"the backup {backup} is damaged, or not a backup ({error}): use an older one") from error
     except OSError as error:
         raise DataError(f"the backup {backup} cannot be unpacked ({error.strerror}): check the free space") from error

@@ -542,7 +542,7 @@ def test_a_resumed_arena_has_the_files_that_it_was_begun_with(
         file.write_text(kept)
     monkeypatch.chdir("/")
     said = run("arena", "--resume", "arena-t")
-    assert said.code == 2 and f"was begun in {tmp_path} with t.toml, own.py: go on from there" in said.err
+    assert said.code == 2 and f"was begun in {tmp_path} with t.toml, own.py: resume it there" in said.err
     monkeypatch.chdir(tmp_path)
     assert run("arena", "--resume", "arena-t", "--json").json["fingerprint"] == played["fingerprint"]
 

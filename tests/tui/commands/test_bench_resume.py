@@ -125,7 +125,7 @@ def to_go_on(stopped: Said) -> str:
     """The id of a bench that was stopped, as its error names it."""
     assert stopped.code == 75 and stopped.err.strip().count("\n") <= 4, stopped.err
     found = re.search(r"`paperdesk bench finvision --resume (\S+)` continues", stopped.err)
-    assert found is not None and "what was done is kept" in stopped.err
+    assert found is not None and "finished work is kept" in stopped.err
     return found[1]
 
 
