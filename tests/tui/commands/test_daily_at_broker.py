@@ -230,7 +230,7 @@ def test_a_session_that_no_run_came_for_is_named(run: Run, sandbox: SandboxServe
     assert run("status", "--json").json | {"due": "2024-03-06", "missed": ["2024-03-04", "2024-03-05"]} == (
         run("status", "--json").json
     )
-    said = "no daily run came for 2024-03-04, 2024-03-05"
+    said = "no daily run for 2024-03-04, 2024-03-05"
     assert said in run("status").out
     assert run("--daily").code == 0
     assert said in run("status").out, "also once the next run has written them down"
