@@ -268,7 +268,7 @@ async def test_the_keys_that_a_page_names_can_be_clicked(running: Running, askin
             for key in keys:
                 await click(pilot, key)
                 if key == "enter confirms":  # what is wrong is said, and the keys are still named
-                    await until(pilot, lambda: any("no column nosuch" in line for line in lines(pilot)))
+                    await until(pilot, lambda: any("unknown column nosuch" in line for line in lines(pilot)))
                 if key == "space side":
                     await until(pilot, lambda: pilot.app.screen.query_one(SideChoice).side is Side.SELL)
             await until(pilot, lambda: len(pilot.app.screen_stack) == 1)

@@ -149,7 +149,9 @@ async def test_a_run_that_is_at_work_is_shown_at_work_until_it_ends_or_nothing_i
         assert any(pane.progress is Progress.THINKING for pane in panes)
         if killed:
             monkeypatch.setattr("tui.desk.desk_follower.QUIET_SECONDS", 0.0)
-            await until(pilot, lambda: "Cycle" not in bar(pilot) and "nothing was heard of" in "".join(log(pilot)))
+            await until(
+                pilot, lambda: "Cycle" not in bar(pilot) and "no sign of the running cycle" in "".join(log(pilot))
+            )
             return
         with JournalWriter(journal) as writer:
             writer.event(RunFinished("later", now, "done", None, ""))  # type: ignore[arg-type]

@@ -155,7 +155,7 @@ def _status_lines(
         but = f" but for {', '.join(document['decided_alone'])}" if document["decided_alone"] else ""
         pairs.append(("Due", f"{document['due']} is completed and not decided yet{but}: paperdesk --daily"))
     if document["missed"]:
-        pairs.append(("Missed", f"no daily run came for {', '.join(document['missed'])}"))
+        pairs.append(("Missed", f"no daily run for {', '.join(document['missed'])}"))
     # A demo's clock rests between sessions: its last minute is always that of the last run.
     pairs += _facts(document, waiting, rates=not now.demo)
     yield from facts(pairs, min(console.width, 100))

@@ -15,7 +15,6 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from engine.errors import ConfigError
 from engine.program_files import program_text
-from engine.settings.shipped_presets import shipped_presets
 from tui.settings import app_state
 from tui.settings.invocation import Invocation
 from tui.settings.keys import KEYS, SCREENS, Key
@@ -162,6 +161,8 @@ def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppS
     of it. Raises ConfigError, CredentialsRefused and UsageError as loading it does."""
     if not invocation.configured:
         return app_settings(read_only=read_only)
+    from engine.settings.shipped_presets import shipped_presets
+
     loaded = invocation.load()
     config = loaded.config
     if config.desk.preset not in shipped_presets():  # a shipped one is right, and to load it loads all agents

@@ -45,8 +45,8 @@ async def test_a_filter_that_cannot_be_meant_is_said_and_the_rows_stay(run: Run,
         assert {symbol for symbol, _ in kept} == {"ORVL"} and len(kept) == len(SESSIONS)
         for typed, said in (
             ("sym:ORVL size%>abc", "abc is not a number"),
-            ("tiker:ORVL", "no column tiker: there are session, sym, action"),
-            ("tiker>1 (", "no column tiker: there are session, sym, action"),
+            ("tiker:ORVL", "unknown column tiker; available: session, sym, action"),
+            ("tiker>1 (", "unknown column tiker; available: session, sym, action"),
         ):
             await pilot.press("slash")
             await until(pilot, lambda: bool(pilot.app.screen.query(Input)))
@@ -147,7 +147,7 @@ async def test_without_stated_confidence_the_table_has_all_the_room(desk: Path) 
         await pilot.press("v")
         await until(pilot, lambda: bool(cells(pilot, "calibration")))
         assert not pilot.app.screen.query_one("#bands").display
-        assert {row[0] for row in cells(pilot, "calibration")} == {"desk", "news"}
+        assert {row[0] for row in cells(pilot, "calibration")} == {"chart", "desk", "news"}
 
 
 async def test_why_does_not_repeat_the_action(run: Run, desk: Path) -> None:

@@ -183,7 +183,7 @@ async def test_a_key_of_the_file_is_replaced_or_kept_and_one_of_the_environment_
             assert "keeps the current one" in text_of(pilot, "text")
             await answer(pilot, text)
         await pilot.press("enter")
-        await until(pilot, lambda: "kept" in text_of(pilot, "text"))
+        await until(pilot, lambda: "The keys are saved" in text_of(pilot, "text"))
         assert stored_keys() == {KEYS[0]: "new", KEYS[1]: "kept-one"}
         assert [os.environ[name] for name in KEYS] == ["new", "kept-one"]  # the app that is begun anew inherits them
 

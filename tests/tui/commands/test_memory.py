@@ -44,7 +44,7 @@ def test_a_list_has_what_is_alive_and_filters_it(run: Run, remembering: Path) ->
     assert report["id"][:8] in text and f"{report['importance']:.1f}" in text
     assert text.rstrip().endswith(f"the 1 most important of {len(more) + 1}; --limit 0 shows all")
     none = run("memory", "list", "--symbol", "ZZZ").out
-    assert "there are 10-K, 10-Q" in none and "of BXWD, TMBK" in none.replace("\n", " ")
+    assert "available: 10-K, 10-Q" in none and "of BXWD, TMBK" in none.replace("\n", " ")
     head, *lines = [
         line for line in run("memory", "list", "--limit", "3").out.splitlines() if "most important" not in line
     ]

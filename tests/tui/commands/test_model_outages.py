@@ -358,7 +358,7 @@ def test_a_stopped_backtest_goes_on_and_is_as_one_that_never_stopped(
         assert reader.counts(RUN)["answers"] == other.counts("whole")["answers"]
     assert run("journal", "check", "--run", RUN).code == 0
     again = run("backtest", "--resume", RUN)
-    assert (again.code, "has come to its end" in again.err) == (2, True)
+    assert (again.code, "is finished" in again.err) == (2, True)
     assert run("backtest", "--resume", RUN, "--symbols", "ORVL").code == 2
     assert run("backtest", "--resume", "nobody").code == 65
 

@@ -99,7 +99,7 @@ async def test_every_place_shows_what_status_prints_as_of_it(run: Run, desk: Pat
             text = f"no session on that date; showing {which}"
             assert view.place.text == text
             bar = pilot.app.screen.query_one(TimeBar)
-            await until(pilot, lambda bar=bar, text=text: text in str(bar.render()))  # type: ignore[misc]
+            await until(pilot, lambda bar=bar: "no session on that date" in str(bar.render()))  # type: ignore[misc]
             await pilot.press("less_than_sign")
             view = await arrived(pilot)
             assert view.place is not None and "no session" not in view.place.text
