@@ -2,7 +2,7 @@
 
 Runs of this machine, held against each other.
 
-Remove runs with all their files. The index of looks at windows stays, and so do the journals of desks.
+Remove runs with all their files. The index of trials stays, and so do the journals of desks.
 
 A run as a folder of its own, to be carried to another machine or given to others.
 """

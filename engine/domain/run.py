@@ -59,7 +59,7 @@ class RunTrigger(StrEnum):
     APP = "app"
 
 
-class LookKind(StrEnum):
+class TrialKind(StrEnum):
     """The kind of evaluation of a window."""
 
     BACKTEST = "backtest"
@@ -71,19 +71,19 @@ class LookKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowLook:
+class Trial:
     """One evaluation of a strategy or a preset on a window: the more of them, the less the best one means.
 
     time: when it was made, UTC.
     run: the run that made it, empty where it has none of its own.
     name: the strategy or the preset.
     first, last: the first and the last session of the window.
-    spec_hash: equal for looks that decide in the same way.
+    spec_hash: equal for trials that decide in the same way.
     returns: of the portfolio from close to close as fractions, net of deposits; empty where nothing was traded.
     """
 
     time: datetime
-    kind: LookKind
+    kind: TrialKind
     name: str
     symbols: tuple[Symbol, ...]
     first: date
@@ -242,7 +242,7 @@ class ModelUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class RunPart:
     """One part of a run, the warm-up or the test, each sequence in order.
 
     initial_value: the money that the part began with, in the quote currency.
@@ -279,8 +279,8 @@ class Result:
     """
 
     spec: RunSpec
-    test: Stretch
-    warm_up: Stretch | None = None
+    test: RunPart
+    warm_up: RunPart | None = None
     model: ModelUse | None = None
     dropped: tuple[Dropped, ...] = ()
     notes: tuple[str, ...] = ()

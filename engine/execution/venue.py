@@ -15,7 +15,7 @@ from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 @dataclass(frozen=True, slots=True)
 class SettledSession:
-    """A stretch between two marks of the books, with everything that was traded, paid and adopted in it."""
+    """A holding period between two marks of the books, with everything that was traded, paid and adopted in it."""
 
     before: EquityPoint
     after: EquityPoint
@@ -26,19 +26,19 @@ class SettledSession:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The sessions that a venue has closed, and the stretches between two decisions that outcomes are measured over.
+    """The sessions that a venue has closed, and the holding periods that outcomes are measured over.
 
     Both are the same where orders fill after the close that they were decided on. Where they fill at that very close,
-    a stretch runs from the mark before the fills to the mark at the next close."""
+    a holding period runs from the mark before the fills to the mark at the next close."""
 
     sessions: tuple[SettledSession, ...] = ()
-    stretches: tuple[SettledSession, ...] = ()
+    holding_periods: tuple[SettledSession, ...] = ()
     warnings: tuple[str, ...] = ()
     """Remarks on the books that a person should read."""
 
     @classmethod
     def of(cls, sessions: Iterable[SettledSession], warnings: Iterable[str] = ()) -> Settlement:
-        """Sessions that are stretches as well."""
+        """Sessions that are holding periods as well."""
         closed = tuple(sessions)
         return cls(closed, closed, tuple(warnings))
 

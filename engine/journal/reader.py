@@ -141,7 +141,7 @@ class JournalReader(RowReader):
             found[table] = self._rows(f"SELECT count(*) AS n FROM {table}{narrow}", *values)[0]["n"]
         return found
 
-    def stretches(self, run: str) -> dict[str, Decimal]:
+    def initial_values(self, run: str) -> dict[str, Decimal]:
         """The parts of a backtest in order, with the money that each began with."""
         rows = self._rows("SELECT part, initial_value, run FROM stretches WHERE run = ? ORDER BY rowid", run)
         begun = {}

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from engine.domain.decision import DecisionKey
 from engine.domain.order import is_own
-from engine.domain.run import Result, RunKind, RunOutcome, Stretch
+from engine.domain.run import Result, RunKind, RunOutcome, RunPart
 from engine.errors import MissingData
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
@@ -17,11 +17,11 @@ from engine.journal.schema import TEST, WARM_UP
 def result(reader: JournalReader, run: str) -> Result:
     """The result of a backtest, equal to the one that was written. Raises MissingData for a run that is no backtest or
     left no test."""
-    entry, started = reader.run(run), reader.stretches(run)
+    entry, started = reader.run(run), reader.initial_values(run)
     if entry.spec is None or TEST not in started:
         raise MissingData(f"the run {run} in {reader.path} has no result: it is no backtest, or never reached its test")
     parts = {
-        part: Stretch(
+        part: RunPart(
             initial_value=initial_value,
             equity=reader.equity(run, part),
             fills=reader.fills(run, part=part),

@@ -26,8 +26,8 @@ from engine.domain.run import (
     Result,
     RunKind,
     RunOutcome,
-    Stretch,
-    WindowLook,
+    RunPart,
+    Trial,
 )
 from engine.errors import InvariantBroken
 from engine.journal.answer_rows import answer_row, charts_in, event_row
@@ -55,9 +55,9 @@ class JournalWriter(RowStore):
         """A backtest came to its result: write all of it, except the parts that were written down as they went, and
         finish the run."""
         self.flush()
-        for part, stretch in ((WARM_UP, result.warm_up), (TEST, result.test)):
-            if stretch is not None and not self._find("stretches", {"run": run, "part": part}):
-                self._stretch(run, part, stretch)
+        for part, run_part in ((WARM_UP, result.warm_up), (TEST, result.test)):
+            if run_part is not None and not self._find("stretches", {"run": run, "part": part}):
+                self._run_part(run, part, run_part)
         for dropped in result.dropped:
             self.dropped(run, dropped)
         for note in result.notes:
@@ -72,17 +72,17 @@ class JournalWriter(RowStore):
             extra=result.extra,
         )
 
-    def _stretch(self, run: str, part: str, stretch: Stretch) -> None:
-        self.stretch_started(run, part, stretch.initial_value)
-        for opinion in stretch.opinions:
+    def _run_part(self, run: str, part: str, run_part: RunPart) -> None:
+        self.part_started(run, part, run_part.initial_value)
+        for opinion in run_part.opinions:
             self.opinion(opinion)
-        for decision in stretch.decisions:
+        for decision in run_part.decisions:
             self.decision(decision)
-        for fill in (*stretch.fills, *stretch.book_fills):
+        for fill in (*run_part.fills, *run_part.book_fills):
             self.fill(run, fill)
-        for flow in stretch.cash_flows:
+        for flow in run_part.cash_flows:
             self.cash_flow(run, flow)
-        for point in (*stretch.equity, *stretch.books):
+        for point in (*run_part.equity, *run_part.books):
             self.session_settled(run, point)
 
     # Runs, events and commands
@@ -123,7 +123,7 @@ class JournalWriter(RowStore):
         self._write_if("run_states", state | {"extra": extra or None}, began)
         self.flush()
 
-    def stretch_started(self, run: str, part: str, initial_value: Decimal) -> None:
+    def part_started(self, run: str, part: str, initial_value: Decimal) -> None:
         """A part of a backtest (WARM_UP or TEST) began with that much money: the rows that follow belong to it."""
         self._parts[run] = part
         self._write_once("stretches", {"run": run, "part": part, "initial_value": initial_value}, ("run", "part"))
@@ -185,10 +185,10 @@ class JournalWriter(RowStore):
         )
         return bool(self._insert_now_if("command_states", {"command": seq, "time": time, "state": "done"}, waits))
 
-    def looks(self, looks: Iterable[WindowLook]) -> None:
+    def trials(self, trials: Iterable[Trial]) -> None:
         """A strategy or a preset was evaluated on windows, all looks or none."""
-        rows = ((look, [round(value, RETURN_DIGITS) for value in look.returns]) for look in looks)
-        self._write(*(("looks", row_of(look) | {"returns": packed(to_json(returns))}) for look, returns in rows))
+        rows = ((trial, [round(value, RETURN_DIGITS) for value in trial.returns]) for trial in trials)
+        self._write(*(("looks", row_of(trial) | {"returns": packed(to_json(returns))}) for trial, returns in rows))
 
     # Answers, opinions, decisions and outcomes
 

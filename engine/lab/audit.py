@@ -26,7 +26,7 @@ from typing import Any, Protocol
 
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol, from_nano
 from engine.domain.order import Fill
-from engine.domain.run import ExecutionRules, FillAt, RunSpec, Stretch
+from engine.domain.run import ExecutionRules, FillAt, RunPart, RunSpec
 from engine.errors import PaperdeskError
 from engine.lab.backtest import coverage, decided_sessions
 from engine.lab.certificate import Certificate, Copies, Planted, Training
@@ -80,7 +80,7 @@ class Subject(Protocol):
     as_traded: bool
     """True where its legs are played at prices as they are on file; otherwise these are adjusted by what came later."""
 
-    test: Stretch | None
+    test: RunPart | None
     """The test of the whole run, once it was played."""
 
     hindsight: int
@@ -357,7 +357,7 @@ class RuleSubject:
         self.calendar = run.calendar
         self._same_close = rules.fill_at is FillAt.SAME_CLOSE
         self.decided = decided_sessions(self.calendar, run.sessions, rules)
-        self.test: Stretch | None = None
+        self.test: RunPart | None = None
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The run as a backtest makes it, and what its strategy read."""

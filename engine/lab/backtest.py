@@ -18,7 +18,7 @@ from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Decision, Opinion
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.order import Order, Portfolio
-from engine.domain.run import DataSpec, EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunSpec, Stretch
+from engine.domain.run import DataSpec, EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunPart, RunSpec
 from engine.domain.text import first_few
 from engine.errors import UsageError
 from engine.execution.venue import SettledSession
@@ -114,8 +114,8 @@ async def run_agents(context: BacktestContext) -> Result:
     )
     return Result(
         spec=spec,
-        test=parts[-1].stretch(),
-        warm_up=parts[0].stretch() if warming else None,
+        test=parts[-1].run_part(),
+        warm_up=parts[0].run_part() if warming else None,
         dropped=context.market.dropped,
         notes=notes,
         interrupted=any(part.stopped for part in parts),
@@ -293,9 +293,9 @@ class _Part:
         checkpoint was taken before it."""
         return None if self._start is None or self._start.books is None else self._start.books.session
 
-    def stretch(self) -> Stretch:
+    def run_part(self) -> RunPart:
         """The part as a value."""
-        return Stretch(
+        return RunPart(
             initial_value=self._context.cash,
             equity=tuple(one.after for one in self._settled),
             fills=tuple(fill for one in self._settled for fill in one.fills),

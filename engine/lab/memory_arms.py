@@ -15,7 +15,7 @@ from engine.cycle.recall import ASKED, KNOWN, Inquiry, MemoryScope, TradingMemor
 from engine.domain.decision import DIRECTIONS, Action, DecisionKey, Opinion, Recollection, RetrievalType
 from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerRecord
-from engine.domain.run import Stretch
+from engine.domain.run import RunPart
 from engine.ports import Calendar
 from memory.recall import LayeredMemory
 from memory.record import Cause, Item, id_of
@@ -170,12 +170,12 @@ def _handles(evidence: object) -> Iterator[str]:
         yield from (handle for handle in evidence if isinstance(handle, str))
 
 
-def actions(stretch: Stretch) -> dict[Place, Action]:
+def actions(run_part: RunPart) -> dict[Place, Action]:
     """The advice of every owner, before limits."""
-    return {(one.key.session, one.key.symbol, one.key.owner): one.action for one in stretch.opinions}
+    return {(one.key.session, one.key.symbol, one.key.owner): one.action for one in run_part.opinions}
 
 
-def changed(ours: Stretch, theirs: Stretch) -> tuple[int, int, int]:
+def changed(ours: RunPart, theirs: RunPart) -> tuple[int, int, int]:
     """The opinions that differ between two runs; of them those nearer to a sale and those nearer to a purchase."""
     one, other = actions(ours), actions(theirs)
     moves = [DIRECTIONS.get(one[key], 0) - DIRECTIONS.get(other[key], 0) for key in one.keys() & other.keys()]
@@ -207,7 +207,7 @@ class Poison:
     alive: int
 
 
-def poison_of(memory: StudiedMemory, ours: Stretch, theirs: Stretch, calendar: Calendar) -> Poison:
+def poison_of(memory: StudiedMemory, ours: RunPart, theirs: RunPart, calendar: Calendar) -> Poison:
     """Find out what came of the false memories of an arm, beside the run with recall."""
     end = int(memory.arm.poisoned[1])
     last = calendar.session_at(end)

@@ -96,7 +96,7 @@ def backtest_turn(
     over. `desk` is the name that orders bear where there were none. Raises MissingData for a run that left no such
     session."""
     part = WARM_UP if reader.decisions(run.id, first=session, last=session, part=WARM_UP) else TEST
-    begun = reader.stretches(run.id)
+    begun = reader.initial_values(run.id)
     if part not in begun:
         raise MissingData(f"the journal {reader.path} does not say what the {part} of {run.id} began with")
     # Who decides at a close trades at it: the books then are the ones that the session opened with.

@@ -25,7 +25,7 @@ from engine.conventions.catalog import Convention
 from engine.conventions.catalog import convention as convention_named
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.order import CENT, EXACT, ZERO, Order, OrderState, Portfolio, Side, order_id
-from engine.domain.run import EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunSpec, Stretch
+from engine.domain.run import EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunPart, RunSpec
 from engine.errors import UsageError
 from engine.lab.backtest import (
     coverage,
@@ -97,8 +97,8 @@ class Played:
     """The books of warm-up and test, what a reader has to know, and what a strategy with state answered in the test, by
     session and symbol."""
 
-    test: Stretch
-    warm_up: Stretch | None
+    test: RunPart
+    warm_up: RunPart | None
     notes: tuple[str, ...]
     answers: Mapping[tuple[date, Symbol], Fraction]
 
@@ -171,7 +171,7 @@ class RuleRun:
         """Fit a strategy on the warm-up where it can be, or let it trade the warm-up, then trade these sessions of the
         test, each from books of its own; state stays. One that is fitted does not trade the warm-up: it knows it."""
         begin, before_test = self.spec.warm_up_from, previous_session(self.calendar, self.sessions[0])
-        warm_up: Stretch | None = None
+        warm_up: RunPart | None = None
         notes: tuple[str, ...] = ()
         if begin is not None and isinstance(strategy, Fitted):
             training_end = seen.at(decision_time(self.calendar, before_test))
@@ -217,7 +217,7 @@ class RuleRun:
                 for symbol, row in weights.items():
                     row.append(wanted[symbol])
         broker.expire_waiting()
-        test = Stretch(
+        test = RunPart(
             initial_value=self.cash,
             equity=tuple(equity),
             fills=tuple(broker.fills),

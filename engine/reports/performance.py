@@ -17,7 +17,7 @@ from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import LISTED, Exchange, Exchanges, Symbol, is_crypto
 from engine.domain.order import EXACT, ZERO, Fill, Side
-from engine.domain.run import EquityPoint, Result, Stretch
+from engine.domain.run import EquityPoint, Result, RunPart
 
 BENCHMARK = "buy-and-hold"
 """The baseline that excess returns are measured against."""
@@ -66,18 +66,18 @@ class Measure:
             return self.convention.share_periods(self.exchange)
         return self.convention.periods_per_year(symbol, self.exchange)
 
-    def of_run(self, stretch: Stretch, benchmark: Stretch | None = None, model_cost: Decimal | None = ZERO) -> Metrics:
-        """The metrics of a stretch; `benchmark` has to be over the same sessions, `model_cost` is None where it is not
+    def of_run(self, run_part: RunPart, benchmark: RunPart | None = None, model_cost: Decimal | None = ZERO) -> Metrics:
+        """The metrics of a part; `benchmark` has to be over the same sessions, `model_cost` is None where it is not
         known."""
         periods = self.periods_per_year
-        track = track_of(stretch, periods, benchmark=benchmark, model_cost=model_cost, risk_free=self.risk_free)
+        track = track_of(run_part, periods, benchmark=benchmark, model_cost=model_cost, risk_free=self.risk_free)
         return self.convention.metrics(track)
 
-    def of_symbol(self, stretch: Stretch, symbol: Symbol, benchmark: Stretch | None = None) -> Metrics:
-        """The metrics that the stretch would have had if only this symbol had earned or lost anything; so for the
+    def of_symbol(self, run_part: RunPart, symbol: Symbol, benchmark: RunPart | None = None) -> Metrics:
+        """The metrics that the part would have had if only this symbol had earned or lost anything; so for the
         benchmark."""
         periods = self.periods_of(symbol)
-        track = symbol_track(stretch, symbol, stretch.initial_value, periods)
+        track = symbol_track(run_part, symbol, run_part.initial_value, periods)
         held = None if benchmark is None else symbol_track(benchmark, symbol, benchmark.initial_value, periods).equity
         return self.convention.metrics(replace(track, benchmark=held, risk_free=self.risk_free))
 
@@ -93,32 +93,32 @@ def unmeasured(convention: Convention, metrics: Metrics) -> str | None:
     )
 
 
-def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
+def profit(run_part: RunPart, symbol: Symbol) -> Decimal:
     """The profit of a symbol (negative: its loss): sales less purchases and fees, dividends, and the shares still held
     at their last price, less deposits of shares. Every amount is rounded as the books round it."""
-    if not stretch.equity:
+    if not run_part.equity:
         return ZERO
-    last = stretch.equity[-1]
+    last = run_part.equity[-1]
     money = last.portfolio.money
     earned = money(EXACT.multiply(last.portfolio.quantity(symbol), last.prices.get(symbol, ZERO)))
-    for fill in stretch.fills:
+    for fill in run_part.fills:
         if fill.symbol == symbol:
             amount = money(EXACT.multiply(fill.quantity, fill.price))
             earned += (amount if fill.side is Side.SELL else -amount) - money(fill.fee)
-    paid = [flow.amount for flow in stretch.cash_flows if flow.symbol == symbol and not is_external(flow)]
-    deposits = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
+    paid = [flow.amount for flow in run_part.cash_flows if flow.symbol == symbol and not is_external(flow)]
+    deposits = net_deposits(run_part.equity, run_part.cash_flows, run_part.adoptions)
     return earned + sum(paid, ZERO) - sum((one.amount for one in deposits if one.symbol == symbol), ZERO)
 
 
-def owner_books(stretch: Stretch) -> Mapping[str, Stretch]:
-    """Each owner's book as a stretch of its own, with what the owner decided; none where the desk has one book."""
+def owner_books(run_part: RunPart) -> Mapping[str, RunPart]:
+    """Each owner's book as a part of its own, with what the owner decided; none where the desk has one book."""
     found = {}
-    for owner in dict.fromkeys(point.book for point in stretch.books):
-        points = tuple(point for point in stretch.books if point.book == owner)
-        fills = tuple(fill for fill in stretch.book_fills if fill.book == owner)
-        decisions = tuple(made for made in stretch.decisions if made.key.owner == owner)
+    for owner in dict.fromkeys(point.book for point in run_part.books):
+        points = tuple(point for point in run_part.books if point.book == owner)
+        fills = tuple(fill for fill in run_part.book_fills if fill.book == owner)
+        decisions = tuple(made for made in run_part.decisions if made.key.owner == owner)
         cash = _opened_with(points[0], fills)
-        found[owner] = Stretch(initial_value=cash, equity=points, fills=fills, decisions=decisions)
+        found[owner] = RunPart(initial_value=cash, equity=points, fills=fills, decisions=decisions)
     return found
 
 
@@ -132,19 +132,19 @@ def _opened_with(first: EquityPoint, fills: Sequence[Fill]) -> Decimal:
     return cash
 
 
-def through(stretch: Stretch, last: date | None) -> Stretch:
-    """The stretch as of the close of a session (None: before the first), to compare an interrupted run with."""
+def through(run_part: RunPart, last: date | None) -> RunPart:
+    """The part as of the close of a session (None: before the first), to compare an interrupted run with."""
     if last is None:
-        return Stretch(initial_value=stretch.initial_value)
-    if stretch.equity and stretch.equity[-1].session <= last:
-        return stretch
-    equity, targets = tuple(point for point in stretch.equity if point.session <= last), stretch.target_weights
-    return Stretch(
-        initial_value=stretch.initial_value,
+        return RunPart(initial_value=run_part.initial_value)
+    if run_part.equity and run_part.equity[-1].session <= last:
+        return run_part
+    equity, targets = tuple(point for point in run_part.equity if point.session <= last), run_part.target_weights
+    return RunPart(
+        initial_value=run_part.initial_value,
         equity=equity,
         target_weights=None if targets is None else {symbol: each[: len(equity)] for symbol, each in targets.items()},
-        fills=tuple(fill for fill in stretch.fills if fill.session <= last),
-        cash_flows=tuple(flow for flow in stretch.cash_flows if flow.session <= last),
-        decisions=tuple(decision for decision in stretch.decisions if decision.key.session <= last),
-        adoptions=tuple(adopted for adopted in stretch.adoptions if adopted.session <= last),
+        fills=tuple(fill for fill in run_part.fills if fill.session <= last),
+        cash_flows=tuple(flow for flow in run_part.cash_flows if flow.session <= last),
+        decisions=tuple(decision for decision in run_part.decisions if decision.key.session <= last),
+        adoptions=tuple(adopted for adopted in run_part.adoptions if adopted.session <= last),
     )

@@ -124,11 +124,11 @@ def _grid(frame: _Frame, sessions: Sequence[str], percent: bool) -> Iterator[str
 def _drawn(frame: _Frame, curve: Curve) -> Iterator[str]:
     """The lines of a curve, one for each stretch without a gap."""
     edges = {"fall": frame.levels[-1], "share": frame.levels[0]}
-    for first, stretch in _stretches(curve.values):
-        kept = _kept(stretch)
-        points = " ".join(f"{frame.x(first + n):.1f},{frame.y(stretch[n]):.1f}" for n in kept)
+    for first, segment in _segments(curve.values):
+        kept = _kept(segment)
+        points = " ".join(f"{frame.x(first + n):.1f},{frame.y(segment[n]):.1f}" for n in kept)
         if curve.style in edges:
-            edge, last = f"{frame.y(edges[curve.style]):.1f}", first + len(stretch) - 1
+            edge, last = f"{frame.y(edges[curve.style]):.1f}", first + len(segment) - 1
             area = f"{frame.x(first):.1f},{edge} {points} {frame.x(last):.1f},{edge}"
             yield f'<polygon class="area {curve.style}" points="{area}"/>'
         yield f'<polyline class="{curve.style}" points="{points}"><title>{escape(curve.name)}</title></polyline>'
@@ -142,16 +142,16 @@ def _triangle(frame: _Frame, mark: Mark) -> str:
     return f'<polygon class="mark {kind}" points="{points}"><title>{escape(mark.text)}</title></polygon>'
 
 
-def _stretches(values: Sequence[float | None]) -> Iterator[tuple[int, list[float]]]:
+def _segments(values: Sequence[float | None]) -> Iterator[tuple[int, list[float]]]:
     """The parts of a series without a gap, each with the number of its first value."""
-    first, stretch = 0, list[float]()
+    first, segment = 0, list[float]()
     for number, value in enumerate((*values, None)):
         if value is not None:
-            first = first if stretch else number
-            stretch.append(value)
-        elif stretch:
-            yield first, stretch
-            stretch = []
+            first = first if segment else number
+            segment.append(value)
+        elif segment:
+            yield first, segment
+            segment = []
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -181,6 +181,6 @@ def _kept(values: Sequence[float]) -> list[int]:
         return list(range(len(values)))
     kept = {0, len(values) - 1}
     for start in range(0, len(values), size):
-        stretch = range(start, min(start + size, len(values)))
-        kept |= {min(stretch, key=values.__getitem__), max(stretch, key=values.__getitem__)}
+        segment = range(start, min(start + size, len(values)))
+        kept |= {min(segment, key=values.__getitem__), max(segment, key=values.__getitem__)}
     return sorted(kept)

@@ -111,7 +111,7 @@ class RunState:
     history: opinions and outcomes so far
     awaiting: decisions whose outcome is not known yet
     opinions: opinions of owners who were combined, whose outcome is not known yet
-    unlearned: stretches that an earlier run settled and did not learn from, because it was killed in between, or
+    unlearned: holding periods that an earlier run settled and did not learn from, because it was killed in between, or
         because a close at their end was not known yet
     books: the owners' books, where each keeps its own
     """

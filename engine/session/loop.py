@@ -2,8 +2,8 @@
 
 The venue settles: the simulated market plays the sessions since the last run, a broker's account is reconciled with the
 journal. Either gives the books at each close with the fills and cash flows in between. `learn` measures each decision
-over the stretch that followed it. Then the cycle decides on the last completed session, and its orders are submitted:
-they fill at the next open, within a session at once, and the next run settles them.
+over the holding period that followed it. Then the cycle decides on the last completed session, and its orders are
+submitted: they fill at the next open, within a session at once, and the next run settles them.
 
 A backtest, the daily run, a cycle within a session, a redecision and a parity check differ in the venue, the clock and
 the recorder that they give to it, in nothing else.
@@ -55,14 +55,14 @@ async def settle(context: SessionContext, session: date, state: RunState, now: d
         context.warn(text)
     publish_settled(context.run, context.recorder, context.clock, context.publish, settlement.sessions)
     if not has_books(context.cycle.preset):
-        return Settled(settlement.sessions), learn(context, state, settlement.stretches, now)
+        return Settled(settlement.sessions), learn(context, state, settlement.holding_periods, now)
     if not state.books.points:
         state = replace(state, books=_opened(context, session))
     books, allocated = owner_books.settled(state.books, settlement.sessions, context.market)
     for one in allocated:
         context.recorder.allocated(one)
-    stretches = [stretch for one in allocated for stretch in one.stretches]
-    return Settled(settlement.sessions, allocated), learn(context, replace(state, books=books), stretches, now)
+    holding_periods = [period for one in allocated for period in one.holding_periods]
+    return Settled(settlement.sessions, allocated), learn(context, replace(state, books=books), holding_periods, now)
 
 
 async def build_turn(context: SessionContext, moment: Moment, state: RunState) -> Turn:

@@ -1,4 +1,4 @@
-"""Outcomes of decisions and of opinions, worked out as soon as the stretch that follows them is settled.
+"""Outcomes of decisions and of opinions, worked out as soon as the holding period that follows them is settled.
 
 A decision's reward is what its symbol earned in the books. An opinion that was combined moved no money of its own, so
 its reward is its direction times the size that it asked for times the move of the close: a purchase of 8 % earns 8 % of
@@ -39,9 +39,9 @@ Earlier = Mapping[tuple[Symbol, str], Sequence[Outcome]]
 
 
 def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSession], now: datetime) -> RunState:
-    """The state after the outcomes of settled stretches became known: journalled, and kept for later reflections. Where
-    a symbol's close at the end of a stretch is not known at `now` (UTC), as that of crypto is not when an exchange
-    closes, the stretch waits. A session's reward is that of its last decision: earlier cycles were overtaken."""
+    """The state after the outcomes of settled holding periods became known: journalled, and kept for later reflections.
+    Where a symbol's close at the end of one is not known at `now` (UTC), as that of crypto is not when an exchange
+    closes, it waits. A session's reward is that of its last decision: earlier cycles were overtaken."""
     history, awaiting, opinions = state.history, state.awaiting, state.opinions
     waiting = []
     for one in (*state.unlearned, *settled):
@@ -90,7 +90,7 @@ def _own_sessions(context: SessionContext, symbol: Symbol, begun: date, ended: d
 
 
 def deposits_in(settled: SettledSession) -> Decimal:
-    """The money and shares that were deposited (negative: withdrawn) in a stretch, at its last prices."""
+    """The money and shares that were deposited (negative: withdrawn) in a holding period, at its last prices."""
     moved = net_deposits((settled.before, settled.after), settled.cash_flows, settled.adoptions)
     return sum((one.amount for one in moved), ZERO)
 
@@ -162,8 +162,8 @@ def _move(before: MarketAsOf, after: MarketAsOf, symbol: Symbol) -> Decimal:
 
 
 def _profits(settled: SettledSession) -> dict[Symbol, Decimal]:
-    """Profit by symbol over a stretch, in the quote currency. Shares that a person deposited or took over were not
-    earned: they count as if they had been paid for at the close."""
+    """Profit by symbol over a holding period, in the quote currency. Shares that a person deposited or took over were
+    not earned: they count as if they had been paid for at the close."""
     before, after = settled.before, settled.after
     profit: dict[Symbol, Decimal] = {}
     for symbol in before.portfolio.positions.keys() | after.portfolio.positions.keys():
@@ -190,7 +190,7 @@ def _earned(settled: SettledSession) -> list[CashFlow]:
 
 
 def _with_closes(context: SessionContext, settled: SettledSession, market: MarketAsOf) -> SettledSession:
-    """A stretch whose books after it have the closes of all symbols, held or not."""
+    """A holding period whose books after it have the closes of all symbols, held or not."""
     closes = {symbol: market.close(symbol) for symbol in context.symbols if market.count(symbol)}
     return replace(settled, after=replace(settled.after, prices={**closes, **settled.after.prices}))
 

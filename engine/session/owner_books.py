@@ -57,12 +57,12 @@ class OwnerBooks:
 
 @dataclass(frozen=True, slots=True)
 class BookSettlement:
-    """The books of one session: at its close, what was traded and paid in them, and each as a stretch."""
+    """The books of one session: at its close, what was traded and paid in them, and each as a holding period."""
 
     points: tuple[EquityPoint, ...]
     fills: tuple[Fill, ...] = ()
     cash_flows: tuple[CashFlow, ...] = ()
-    stretches: tuple[SettledSession, ...] = ()
+    holding_periods: tuple[SettledSession, ...] = ()
 
 
 def _claims(waiting: BookOrders, owner: str) -> OpenOrders:
@@ -133,7 +133,7 @@ def _session(books: OwnerBooks, account: SettledSession, market: Market) -> Book
         sent=frozenset() if waiting is None else frozenset(waiting.sent),
     )
     points = marked(allocation, account.after)
-    stretches = tuple(
+    holding_periods = tuple(
         SettledSession(
             books.points[point.book],
             point,
@@ -142,7 +142,7 @@ def _session(books: OwnerBooks, account: SettledSession, market: Market) -> Book
         )
         for point in points
     )
-    return BookSettlement(points, allocation.fills, allocation.cash_flows, stretches)
+    return BookSettlement(points, allocation.fills, allocation.cash_flows, holding_periods)
 
 
 def _open(market: Market, symbol: Symbol, session: date) -> Decimal | None:

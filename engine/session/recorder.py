@@ -108,7 +108,7 @@ class JournalRecorder(Recorder):
 
     def began(self, part: str, initial_value: Decimal) -> None:
         """Keep that a part of the run (warm-up or test) starts with fresh books."""
-        self.journal.stretch_started(self.run, part, initial_value)
+        self.journal.part_started(self.run, part, initial_value)
 
     def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
         """Keep the opinions of all owners with the memories that they were given, their debates, the cycle's decisions,

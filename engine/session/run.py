@@ -292,7 +292,7 @@ def desk_state(reader: JournalReader) -> RunState:
         history,
         awaiting,
         combined,
-        _stretches(reader, [pair for pair in _pairs(points) if (pair[0].session, pair[0].book) in sessions]),
+        _holding_periods(reader, [pair for pair in _pairs(points) if (pair[0].session, pair[0].book) in sessions]),
         _books(reader, points),
     )
 
@@ -309,7 +309,9 @@ def _pairs(points: Sequence[EquityPoint]) -> list[tuple[EquityPoint, EquityPoint
     return [pair for name in names for pair in pairwise([point for point in points if point.book == name])]
 
 
-def _stretches(reader: JournalReader, pairs: Sequence[tuple[EquityPoint, EquityPoint]]) -> tuple[SettledSession, ...]:
+def _holding_periods(
+    reader: JournalReader, pairs: Sequence[tuple[EquityPoint, EquityPoint]]
+) -> tuple[SettledSession, ...]:
     if not pairs:
         return ()
     fills, flows, adoptions = reader.fills(book=None), reader.cash_flows(book=None), reader.adoptions()
@@ -332,7 +334,7 @@ def _books(reader: JournalReader, points: Sequence[EquityPoint]) -> OwnerBooks:
         return OwnerBooks()
     closed = next(iter(last.values())).session
     account = [pair for pair in _pairs([point for point in points if not point.book]) if pair[0].session >= closed]
-    return OwnerBooks(last, _waiting(reader, closed), _stretches(reader, account))
+    return OwnerBooks(last, _waiting(reader, closed), _holding_periods(reader, account))
 
 
 def _waiting(reader: JournalReader, closed: date) -> BookOrders | None:

@@ -163,7 +163,7 @@ def run_memory(run: str) -> Path:
     return runs_dir() / f"{_part('run', run)}.memory"
 
 
-def looks_index() -> Path:
+def trial_index() -> Path:
     """Index of looks at windows; beside the folder of runs, so that it stays when runs are pruned."""
     return data_dir() / "looks.db"
 

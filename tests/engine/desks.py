@@ -18,7 +18,7 @@ from engine.domain.decision import Action, Outcome
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, is_crypto
 from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.order import Fill, Side
-from engine.domain.run import ExecutionRules, Result, RunSpec, Stretch
+from engine.domain.run import ExecutionRules, Result, RunPart, RunSpec
 from engine.lab.backtest import BacktestContext, run_agents
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, ExchangeCalendar
@@ -222,7 +222,7 @@ async def play(
     chosen = tuple(symbols) or tuple(market.histories)
     spec = RunSpec(symbols=chosen, first=first, last=last, warm_up_from=warm_up_from, preset=preset.name)
     kept, answering = Kept(), model or ScriptedModel(script)
-    played = Played(Result(spec=spec, test=Stretch(initial_value=cash)), kept, answering)
+    played = Played(Result(spec=spec, test=RunPart(initial_value=cash)), kept, answering)
     asker = Asker({"default": answering}, {}, played.answers.append, lambda asked, text: None)
     context = BacktestContext(
         spec=spec,
@@ -245,14 +245,14 @@ def cents(amount: Fraction) -> Fraction:
     return Fraction(round(amount * 100), 100)
 
 
-def assert_books_add_up(stretch: Stretch, market: Market, fractional: bool = True, *, shorts: bool = False) -> None:
+def assert_books_add_up(run_part: RunPart, market: Market, fractional: bool = True, *, shorts: bool = False) -> None:
     """Follows cash and shares from the trades, the cash flows and the splits alone, in fractions: at every close they
     are the books', and cash plus shares at that close is the value, to the cent. Nothing is held below zero without
     `shorts`."""
-    cash, shares = Fraction(stretch.initial_value), dict.fromkeys(market.histories, Fraction(0))
-    fills, flows = list(stretch.fills), list(stretch.cash_flows)
+    cash, shares = Fraction(run_part.initial_value), dict.fromkeys(market.histories, Fraction(0))
+    fills, flows = list(run_part.fills), list(run_part.cash_flows)
     begun = None
-    for point in stretch.equity:
+    for point in run_part.equity:
         day = point.session
         for symbol, known in market.actions.items():
             for action in known or ():
@@ -289,6 +289,6 @@ def assert_books_add_up(stretch: Stretch, market: Market, fractional: bool = Tru
     assert not flows
 
 
-def told(stretch: Stretch) -> Stretch:
+def told(run_part: RunPart) -> RunPart:
     """A stretch without what names its run, so that two runs can be compared."""
-    return replace(stretch, decisions=tuple(replace(d, key=replace(d.key, run="")) for d in stretch.decisions))
+    return replace(run_part, decisions=tuple(replace(d, key=replace(d.key, run="")) for d in run_part.decisions))

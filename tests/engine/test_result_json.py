@@ -29,8 +29,8 @@ from engine.domain.run import (
     ModelUse,
     Result,
     RunKind,
+    RunPart,
     RunSpec,
-    Stretch,
 )
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -102,7 +102,7 @@ def books(session: date, cash: str, value: str, held: dict[str, str], prices: di
 def by_hand(run: str = "hand") -> Result:
     """1000 in cash. AAA: 10 bought at 20.5 (fee 1), a dividend of 5, sold at 22 (fee 1): 219 + 5 - 206 = 18 earned.
     BBB: 2.5 bought at 100 and worth 96 each: 10 lost."""
-    test = Stretch(
+    test = RunPart(
         initial_value=D(1000),
         equity=(
             books(FIRST, "794", "1004.00", {"AAA": "10.000000000"}, {"AAA": "21.00", "BBB": "99"}),
@@ -159,7 +159,7 @@ def held_by_hand() -> Result:
     spec = RunSpec(symbols=("AAA", "BBB"), first=FIRST, last=THIRD, strategy="buy-and-hold", rules=RULES, cash=D(1000))
     return Result(
         spec=spec,
-        test=Stretch(
+        test=RunPart(
             initial_value=D(1000),
             equity=points,
             fills=(Fill(order_id="1", symbol="AAA", side=Side.BUY, session=FIRST, quantity=D(10), price=D(100)),),
@@ -338,7 +338,7 @@ def test_an_interrupted_run_is_compared_over_its_own_sessions() -> None:
 def test_a_run_that_was_stopped_before_its_first_session() -> None:
     whole = by_hand()
     made = document(
-        Report(replace(whole, test=Stretch(initial_value=D(1000)), interrupted=True), {"buy-and-hold": held_by_hand()})
+        Report(replace(whole, test=RunPart(initial_value=D(1000)), interrupted=True), {"buy-and-hold": held_by_hand()})
     )
     assert (made["sessions"], made["first_session"], made["final_value"]) == (0, None, "1000.00")
     assert set(made["metrics"].values()) == {None}
@@ -429,7 +429,7 @@ def results(draw: st.DrawFn) -> Result:
     )
     return Result(
         spec=spec,
-        test=Stretch(
+        test=RunPart(
             initial_value=initial,
             equity=tuple(points),
             fills=tuple(fills),

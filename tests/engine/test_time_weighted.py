@@ -15,7 +15,7 @@ from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import CONVENTIONS, convention
 from engine.domain.market import Exchanges
 from engine.domain.order import Fill, Portfolio, Position, Side
-from engine.domain.run import Adoption, CashFlow, EquityPoint, Stretch, carried_forward
+from engine.domain.run import Adoption, CashFlow, EquityPoint, RunPart, carried_forward
 from engine.reports.performance import Measure, profit
 
 NEW_YORK = Exchanges().of("AAA")
@@ -61,7 +61,7 @@ def test_a_desk_that_holds_nothing_earns_nothing_whatever_comes_or_goes(come: di
     for row in measured(points, net_deposits(points, flows, adoptions)):
         assert row.change in (None, 0) and row.growth == 1 and row.fall == 0
     if all(point.value > 0 for point in points):
-        stretch = Stretch(
+        run_part = RunPart(
             initial_value=Decimal(100_000),
             equity=points,
             fills=(),
@@ -69,7 +69,7 @@ def test_a_desk_that_holds_nothing_earns_nothing_whatever_comes_or_goes(come: di
             decisions=(),
             adoptions=tuple(adoptions),
         )
-        metrics = Measure(convention("desk"), ["AAA"], NEW_YORK).of_run(stretch)
+        metrics = Measure(convention("desk"), ["AAA"], NEW_YORK).of_run(run_part)
         assert (metrics["total_return"], metrics["max_drawdown"], metrics["win_rate"]) == (0, 0, 0)
 
 
@@ -146,8 +146,8 @@ def test_every_convention_measures_what_was_decided(name: str) -> None:
     flows = (transfer(DAYS[3], -400 * prices[3]), transfer(DAYS[7], 500 * prices[7]))
     plain = tuple(EquityPoint(d, 800 * p, replace(books[0]), {"AAA": p}) for d, p in zip(DAYS, prices, strict=True))
     measure = Measure(convention(name), ["AAA"], NEW_YORK)
-    ours = measure.of_run(Stretch(initial_value=points[0].value, equity=points[1:], fills=(), cash_flows=flows))
-    theirs = measure.of_run(Stretch(initial_value=plain[0].value, equity=plain[1:]))
+    ours = measure.of_run(RunPart(initial_value=points[0].value, equity=points[1:], fills=(), cash_flows=flows))
+    theirs = measure.of_run(RunPart(initial_value=plain[0].value, equity=plain[1:]))
     assert ours.keys() == theirs.keys()
     for metric, value in theirs.items():
         assert ours[metric] == (None if value is None else pytest.approx(value, abs=1e-9)), metric
@@ -178,11 +178,11 @@ def test_shares_that_were_brought_in_are_nobodys_profit() -> None:
     rows = measured(points, net_deposits(points, flows, adoptions))
     assert [row.deposits for row in rows] == [0, 1210, -210, 0]
     assert [float(row.change or 0) for row in rows] == pytest.approx([0, 0, 50 / 2210, 50 / 2050])
-    stretch = Stretch(
+    run_part = RunPart(
         initial_value=Decimal(1000), equity=tuple(points), fills=(), cash_flows=flows, decisions=(), adoptions=adoptions
     )
-    assert (profit(stretch, "AAA"), profit(stretch, "BBB")) == (100, 0)
-    of_symbol = Measure(convention("desk"), ["AAA", "BBB"], NEW_YORK).of_symbol(stretch, "AAA")
+    assert (profit(run_part, "AAA"), profit(run_part, "BBB")) == (100, 0)
+    of_symbol = Measure(convention("desk"), ["AAA", "BBB"], NEW_YORK).of_symbol(run_part, "AAA")
     assert of_symbol["total_return"] == pytest.approx(0.1)
 
 

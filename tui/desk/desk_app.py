@@ -81,8 +81,8 @@ def report_action(app: App[str], text: str, *arguments: str) -> None:
     desk_app.last_command = shlex.join(("paperdesk", *desk_app.options, *arguments))
     app.clear_notifications()
     # A command would hide all of a low terminal; the palette has it.
-    twin = f"\nsame as: {desk_app.last_command}" if app.size.height >= LOW else ""
-    app.notify(f"{text}{twin}", markup=False, timeout=6)
+    cli_equivalent = f"\nsame as: {desk_app.last_command}" if app.size.height >= LOW else ""
+    app.notify(f"{text}{cli_equivalent}", markup=False, timeout=6)
 
 
 def report_answers(app: App[str], commands: Sequence[Command]) -> None:

@@ -45,7 +45,7 @@ SPEEDS = (1, 2, 5, 10, 30, 60)
 """Multiples of the pace at which a record is read."""
 
 
-class Pace:
+class PlaybackSpeed:
     """Play and stop. `speed` is a multiple of the usual steps a second, 0 while it stands; times are seconds of a
     monotonic clock."""
 
@@ -96,7 +96,7 @@ class Playback:
         """The text and the snapshot of the last place that could be read."""
         self._reached: int | None = None
         """The last place that was read, or could not be."""
-        self._pace = Pace()
+        self._playback_speed = PlaybackSpeed()
         self._closed = False
         self._changed = Condition()
         self.trouble = ""
@@ -134,7 +134,7 @@ class Playback:
             count=len(self._points),
             session=session,
             text=text,
-            speed=self._pace.speed,
+            speed=self._playback_speed.speed,
         )
 
     @property
@@ -164,8 +164,8 @@ class Playback:
         """Go by single points, backward where negative; while it plays, go faster or slower."""
         if self._waits(lambda: self.step(by)):
             return
-        if self._pace.speed:
-            self._pace.change(by)
+        if self._playback_speed.speed:
+            self._playback_speed.change(by)
         else:
             self._go_to(self._wanted + by)
 
@@ -201,16 +201,16 @@ class Playback:
         multiple of that of reading, a session in READ seconds."""
         if self._waits(lambda: self.play(speed)):
             return
-        if self._pace.speed and speed is None:
-            self._pace.stop()
+        if self._playback_speed.speed and speed is None:
+            self._playback_speed.stop()
             return
         if self.at_end:
             self._go_to(0)
-        self._pace.start(time.monotonic(), speed or 1)
+        self._playback_speed.start(time.monotonic(), speed or 1)
 
     def stop(self) -> None:
         """Stand here."""
-        self._pace.stop()
+        self._playback_speed.stop()
 
     def play_on(self, shown: Place | None) -> None:
         """Go on while it plays, from a place that is shown: what is on the screen is of one place."""
@@ -219,13 +219,13 @@ class Playback:
         following = bisect_right(self._ends, self._wanted)
         end = self._ends[following] if following < len(self._ends) else len(self._points) - 1
         steps = 1 if self.source.run is not None else end - (self._ends[following - 1] if following else 0)
-        if due := self._pace.due(time.monotonic(), steps / READ):
+        if due := self._playback_speed.due(time.monotonic(), steps / READ):
             if self.source.run is not None:
                 self.step_session(due)
             else:  # at the speed of reading no end of a session is passed over
-                self._go_to(min(self._wanted + due, end) if self._pace.speed == 1 else self._wanted + due)
-        if self._pace.speed and self.at_end:
-            self._pace.stop()
+                self._go_to(min(self._wanted + due, end) if self._playback_speed.speed == 1 else self._wanted + due)
+        if self._playback_speed.speed and self.at_end:
+            self._playback_speed.stop()
 
     def _go_to(self, number: int, note: str = "") -> None:
         self._note = note

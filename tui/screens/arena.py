@@ -24,7 +24,7 @@ from engine.reports.table import Column, sign_ink
 from engine.reports.tables import ARENA_ORDERS, TAPE
 from tui.charts.plotting import PlotData
 from tui.desk.desk_app import report_action
-from tui.playback.playback import Pace
+from tui.playback.playback import PlaybackSpeed
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
@@ -79,7 +79,7 @@ class ArenaScreen(FramedScreen):
         """The moment that is shown."""
         self._stock = 0
         self._part = PARTS[0]
-        self._pace = Pace()
+        self._playback_speed = PlaybackSpeed()
         """In days a second."""
         self._listed = False
 
@@ -130,7 +130,7 @@ class ArenaScreen(FramedScreen):
 
     def _place(self) -> Place | None:
         day = self.day
-        if day is None or (self._here == len(self._moments) - 1 and not self._pace.speed):
+        if day is None or (self._here == len(self._moments) - 1 and not self._playback_speed.speed):
             return None
         return Place(
             name=day.document["run"],
@@ -138,7 +138,7 @@ class ArenaScreen(FramedScreen):
             count=len(self._moments),
             session=None,
             text=day.moment,
-            speed=self._pace.speed,
+            speed=self._playback_speed.speed,
         )
 
     def show_body(self, view: Snapshot) -> None:
@@ -146,9 +146,9 @@ class ArenaScreen(FramedScreen):
         if view.opened is not None and not self._listed and self.form is not Layout.LINE:  # it may play one: unseen
             self._listed = True
             self._list()
-        if self.day is not None and (due := self._pace.due(time.monotonic())):
+        if self.day is not None and (due := self._playback_speed.due(time.monotonic())):
             if self.day.closed + due >= self.day.count:
-                self._pace.stop()
+                self._playback_speed.stop()
             self._go_to_close(self.day.closed + due)
 
     @work(group="list", exclusive=True, exit_on_error=False)
@@ -187,7 +187,7 @@ class ArenaScreen(FramedScreen):
         self._moments = arena_moments(document)
         self._here = len(self._moments) - 1
         self._stock = 0
-        self._pace.stop()
+        self._playback_speed.stop()
         self._show_day()
 
     def _go_to(self, place: int) -> None:
@@ -277,8 +277,8 @@ class ArenaScreen(FramedScreen):
 
     def action_past_step(self, by: int) -> None:
         """Go by one round with trades, or a close; while it plays, faster or slower."""
-        if self._pace.speed:
-            self._pace.change(by)
+        if self._playback_speed.speed:
+            self._playback_speed.change(by)
         elif self._day_or_notice():
             self._go_to(self._here + by)
 
@@ -292,12 +292,12 @@ class ArenaScreen(FramedScreen):
         day = self._day_or_notice()
         if day is None:
             return
-        if self._pace.speed:
-            self._pace.stop()
+        if self._playback_speed.speed:
+            self._playback_speed.stop()
             return
         if self._here == len(self._moments) - 1:
             self._go_to(0)
-        self._pace.start(time.monotonic(), DAYS_A_SECOND)
+        self._playback_speed.start(time.monotonic(), DAYS_A_SECOND)
 
     def jump_to_part(self, part: float) -> None:
         """Go to a part of the arena, between 0 and 1."""
@@ -318,7 +318,7 @@ class ArenaScreen(FramedScreen):
 
     def action_present(self) -> None:
         """Go to the last day; the desk to the present."""
-        self._pace.stop()
+        self._playback_speed.stop()
         if self.day is not None:
             self._go_to(len(self._moments) - 1)
         super().action_present()

@@ -188,10 +188,12 @@ class RunKeys(FramedScreen):
 
         def answered(text: str | None) -> None:
             if text:
-                folder, twin = Path(text).expanduser().absolute(), ("runs", "export", run.spec.run, "--to")
+                folder, cli_equivalent = Path(text).expanduser().absolute(), ("runs", "export", run.spec.run, "--to")
                 self._in_background(
                     lambda _: asyncio.to_thread(self.desk_app.bridge.export, run.spec.run, folder),
-                    lambda files: report_action(self.app, f"{len(files)} files in {folder}", *twin, str(folder)),
+                    lambda files: report_action(
+                        self.app, f"{len(files)} files in {folder}", *cli_equivalent, str(folder)
+                    ),
                 )
 
         self.app.push_screen(AskScreen("Export into a new folder", "DIR", text=f"~/{run.spec.run}"), answered)

@@ -86,8 +86,8 @@ class ControlKeys(SnapshotScreen):
 
         pauses = self._view.controls.paused is None
         if self._send(Pause(STOP_REASON) if pauses else Unpause()):
-            twin = ("pause", "--reason", STOP_REASON) if pauses else ("resume", "--only", "pause")
-            report_action(self.app, "the desk is paused" if pauses else "the desk is resumed", *twin)
+            cli_equivalent = ("pause", "--reason", STOP_REASON) if pauses else ("resume", "--only", "pause")
+            report_action(self.app, "the desk is paused" if pauses else "the desk is resumed", *cli_equivalent)
 
     def action_kill_switch(self) -> None:
         """Halt the desk, or resume it, once that is confirmed."""
@@ -99,8 +99,8 @@ class ControlKeys(SnapshotScreen):
 
         def answered(key: str | None) -> None:
             if key and self._send(Halt(STOP_REASON) if halts else Resume()):
-                twin = ("halt", "--reason", STOP_REASON) if halts else ("resume", "--only", "halt")
-                report_action(self.app, "the desk is halted" if halts else "the desk is resumed", *twin)
+                cli_equivalent = ("halt", "--reason", STOP_REASON) if halts else ("resume", "--only", "halt")
+                report_action(self.app, "the desk is halted" if halts else "the desk is resumed", *cli_equivalent)
 
         self.app.push_screen(ConfirmScreen(halt_confirmation(controls)), answered)
 

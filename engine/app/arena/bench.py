@@ -21,14 +21,14 @@ from engine.app.bench.bench import models_used, unresolved_figures
 from engine.app.bench.forecast import Estimate, Forecast
 from engine.app.bench.jobs import Job, agents_of, run_jobs
 from engine.app.bench.plan import strategy_titles
-from engine.app.records.look_index import check_look_index, count_looks, result_look
+from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
 from engine.app.research.backtest import Stop
 from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import check_spec, new_run_id, with_costs
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec, LookKind, Result, RunSpec, Stretch
+from engine.domain.run import DataSpec, Result, RunPart, RunSpec, TrialKind
 from engine.errors import StaleData
 from engine.lab.published_tables import paper_file
 from engine.lab.rule_backtest import run_strategy
@@ -241,7 +241,7 @@ def requested_bench(
         strategies=tuple(strategies),
     )
     check_spec(_spec(bench, strategy="cash"), services.clock.now())
-    check_look_index()
+    check_trial_index()
     return bench
 
 
@@ -353,7 +353,7 @@ def _row(table: int, title: str, figures: Mapping[str, float | None]) -> Row:
     return {"table": table, "row": title, "figures": dict(figures)}
 
 
-def _trend(held: Stretch) -> Mapping[str, float]:
+def _trend(held: RunPart) -> Mapping[str, float]:
     """The mean, the least and the greatest change of the stocks over the window, in percent."""
     first, last = held.equity[0].prices, held.equity[-1].prices
     changes = [100 * float(last[symbol] / price - 1) for symbol, price in first.items()]
@@ -397,7 +397,7 @@ def _rule(services: Services, bench: PricesBench, market: Market, strategy: str,
     params = () if window is None else (("window", str(window)),)
     spec = replace(_spec(bench, strategy=strategy), params=params)
     result = run_strategy(spec, market, *with_costs(spec, services.config))
-    count_looks([result_look(LookKind.BENCH, result, services.clock.now())])
+    count_trials([result_trial(TrialKind.BENCH, result, services.clock.now())])
     return result
 
 

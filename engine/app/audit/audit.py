@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 from engine.app.audit.legs_process import begin
 from engine.app.audit.subjects import CopiedLeg, LegsTask, files_outside, open_subject, opened_files
 from engine.app.models.models import build_models
-from engine.app.records.look_index import check_look_index, count_looks, spec_hash, spec_look
+from engine.app.records.trial_index import check_trial_index, count_trials, spec_hash, spec_trial
 from engine.app.research.backtest import recorded_spec
 from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import check_spec, preset_of, settled, user_code
 from engine.domain.market import Symbol
-from engine.domain.run import LookKind, RunSpec
+from engine.domain.run import RunSpec, TrialKind
 from engine.errors import InvariantBroken, UsageError
 from engine.lab.audit import OnStep, Trace, audit, leaked_prices
 from engine.lab.backtest import comparison_notes, windows
@@ -55,10 +55,10 @@ def run_audit(
     recorded = None if of is None else (recorded_spec(of), stored_document(of))
     with files_outside() as outside:  # from the first import of the user's code on
         check_spec(spec, services.clock.now())
-        check_look_index()
+        check_trial_index()
         spec = settled(services, spec)
         certificate = asyncio.run(_audit(services, spec, cuts, on_step, outside))
-    count_looks([spec_look(LookKind.AUDIT, spec, services.clock.now())])
+    count_trials([spec_trial(TrialKind.AUDIT, spec, services.clock.now())])
     if recorded is None:
         return certificate
     return replace(certificate, bound=_held_against(certificate.bound, spec, *recorded))

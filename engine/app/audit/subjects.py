@@ -38,7 +38,7 @@ from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
 from engine.domain.market import CorporateAction, PriceHistory, Symbol
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
-from engine.domain.run import PriceBasis, RunSpec, Stretch
+from engine.domain.run import PriceBasis, RunPart, RunSpec
 from engine.errors import MissingData, PaperdeskError
 from engine.lab.audit import Leg, RuleSubject, Subject, Trace, failure, venue
 from engine.lab.backtest import Checkpoint, decided_sessions, on_convention, play_to, run_agents, windows
@@ -86,7 +86,7 @@ class AgentSubject:
         self._run, self._spec, self._preset = run, spec, preset
         self._empty = memory
         self._whole: TrainedTexts | None = None
-        self.test: Stretch | None = None
+        self.test: RunPart | None = None
         _, sessions = windows(spec, self.calendar)
         self._rules, _ = with_costs(spec, run.services.config)
         self.decided = decided_sessions(self.calendar, sessions, self._rules)

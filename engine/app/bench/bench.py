@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRecord, BenchRequest, Plan, PlannedRow, load_record, plan, strategy_titles
-from engine.app.records.look_index import check_look_index, count_looks, result_look
+from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
 from engine.app.research.backtest import Stop
 from engine.app.research.market_data import load_run, load_window
 from engine.app.research.run_spec import check_spec, new_run_id
@@ -23,7 +23,7 @@ from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
 from engine.domain.market import LISTED, Symbol
-from engine.domain.run import DataSpec, LookKind, ModelUse, Result, RunSpec, WindowLook
+from engine.domain.run import DataSpec, ModelUse, Result, RunSpec, Trial, TrialKind
 from engine.errors import MENDED, MissingData, PaperdeskError, StaleData, UsageError
 from engine.lab.backtest import execution_rules
 from engine.lab.published_tables import (
@@ -102,7 +102,7 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     demo = request.name == UNPRINTED and request.folder is None
     data = services.data if demo else needed_folder(request.name, request.folder)
     made = plan(services, request, tables, data) if request.agents else None
-    check_look_index()
+    check_trial_index()
     return PreparedBench(request=request, tables=tables, data=data, plan=made)
 
 
@@ -155,7 +155,7 @@ def run_bench(
         seed=services.config.desk.seed,
     )
     ruled = {table.name: rules.of(table) for table in tables}
-    count_looks(rules.looks)
+    count_trials(rules.tried)
     if not rules.priced:
         why = next(iter(rules.missing.values()), "it has no symbols")
         raise MissingData(f"bench {request.name}: no row of ours can be had: {why}")
@@ -502,14 +502,14 @@ class RuleRows:
     source: prices.
     calendar_for: the trading calendar of a symbol.
     report: hears of each symbol.
-    now: date of the looks (UTC).
+    now: date of the trials (UTC).
     trials: of the search of parameters that the authors tuned; 0 takes their values.
     seed: of the search.
     priced: symbols with prices.
     missing: reasons why other symbols have none.
     tuned: the parameters that a search has chosen, in words, by symbol and rule.
     curves: cumulative returns by session, by table, symbol and rule.
-    looks: looks at the tables' windows.
+    tried: trials on the windows of the tables.
     """
 
     source: MarketSource
@@ -522,7 +522,7 @@ class RuleRows:
     missing: dict[Symbol, str] = field(default_factory=dict)
     tuned: dict[tuple[Symbol, str], str] = field(default_factory=dict)
     curves: dict[tuple[str, Symbol, str], Mapping[date, float]] = field(default_factory=dict)
-    looks: list[WindowLook] = field(default_factory=list)
+    tried: list[Trial] = field(default_factory=list)
     _found: dict[tuple[Symbol, str, date], Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, table: PublishedTable) -> dict[tuple[Symbol, str], Metrics]:
@@ -546,7 +546,7 @@ class RuleRows:
         for rule in sorted(wanted):
             found = self._tuned(table, symbol, rule) if self.trials and fixed_params(rule) else {}
             result = run_rule(table, symbol, rule, market, found)
-            self.looks.append(result_look(LookKind.BENCH, result, self.now))
+            self.tried.append(result_trial(TrialKind.BENCH, result, self.now))
             ours[symbol, rule] = measured(result, symbol, table.convention)
             self.curves[table.name, symbol, rule] = cumulative_returns(result, symbol, table.convention)
         return ours
@@ -591,5 +591,5 @@ class RuleRows:
             trials=self.trials,
             test=None,
             on_trial=lambda symbol, done, wanted: None,
-            on_result=lambda one: self.looks.append(result_look(LookKind.TUNE_TRIAL, one, self.now)),
+            on_result=lambda one: self.tried.append(result_trial(TrialKind.TUNE_TRIAL, one, self.now)),
         )

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.app.models.models import build_models
-from engine.app.records.look_index import count_result
+from engine.app.records.trial_index import count_result
 from engine.app.research.backtest import AgentRun, FirstPart, Stop, first_part, play, run_backtest
 from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import preset_of
 from engine.clock import LiveClock
-from engine.domain.run import LookKind, Result, RunSpec
+from engine.domain.run import Result, RunSpec, TrialKind
 from engine.errors import MissingData, StaleData, UsageError
 from engine.lab.published_tables import PublishedTable, adjusted_market
 from engine.market.as_of import Market
@@ -114,7 +114,7 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
                 stop=stop,
                 market=market,
                 baselines=("buy-and-hold",),
-                kind=LookKind.BENCH,
+                kind=TrialKind.BENCH,
                 first_part=_kept_part(job.spec.run),
             )
             result = report.result
@@ -124,7 +124,7 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
             models = build_models(services, preset, job.spec.model, recorded=job.spec.models)
             run = AgentRun(services=services, spec=job.spec, preset=preset, models=models, market=market, stop=stop)
             result = asyncio.run(play(run))
-            count_result(LookKind.BENCH, result, services.clock.now())
+            count_result(TrialKind.BENCH, result, services.clock.now())
     except (MissingData, StaleData) as error:
         return Played(None, str(error))
     return Played(None if result.interrupted else result)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import memory_errors, remembers
 from engine.app.models.models import build_models
-from engine.app.records.look_index import check_look_index, count_result
+from engine.app.records.trial_index import check_trial_index, count_result
 from engine.app.research.backtest import AgentRun, Stop
 from engine.app.research.run_spec import check_spec, new_run_id, settled
 from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.model_call import AnswerRecord
-from engine.domain.run import LookKind, Result, RunSpec
+from engine.domain.run import Result, RunSpec, TrialKind
 from engine.errors import UsageError
 from engine.lab.backtest import desk_calendar_of, run_agents, windows
 from engine.lab.memory_arms import WITHOUT, Arm, Citations, StudiedMemory, arms, changed, poison_of, unresolved
@@ -52,7 +52,7 @@ class _Played:
 def studied_specs(services: Services, spec: RunSpec, presets: Sequence[str]) -> tuple[RunSpec, ...]:
     """The run of each preset, completed and checked. Raises UsageError for one without memory and what `check_spec`
     and `settled` raise."""
-    check_look_index()
+    check_trial_index()
     specs = tuple(settled(services, replace(spec, preset=name)) for name in presets)
     for one in specs:
         check_spec(one, services.clock.now())
@@ -108,7 +108,7 @@ def _study(services: Services, spec: RunSpec, market: Market, report: Report, st
         one = _play(services, spec, market, arm, stop)
         if one.result.interrupted:
             return None
-        count_result(LookKind.BENCH, one.result, services.clock.now())
+        count_result(TrialKind.BENCH, one.result, services.clock.now())
         if one.result.model is not None:
             meter.add(one.result.model)
         played[arm.name] = one

@@ -23,7 +23,7 @@ from engine.app.bench.forecast import Forecast, Rehearsal, rehearsed_forecast, u
 from engine.app.memory import absence, memory_of_run
 from engine.app.models.models import build_models, recorded_briefing
 from engine.app.models.recorded_run import RecordedRun
-from engine.app.records.look_index import check_look_index, count_looks, spec_hash, spec_look
+from engine.app.records.trial_index import check_trial_index, count_trials, spec_hash, spec_trial
 from engine.app.redecision.decider import (
     DecidedAgain,
     Decider,
@@ -41,7 +41,7 @@ from engine.cycle.recall import TradingMemory, WatchedRecall
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
-from engine.domain.run import LookKind, RunKind, RunOutcome, RunSpec, WindowLook
+from engine.domain.run import RunKind, RunOutcome, RunSpec, Trial, TrialKind
 from engine.errors import BudgetReached, DataError, MalformedData, MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -88,7 +88,7 @@ def redecide_all(
     report: Callable[[str], None] = lambda text: None,
 ) -> list[Redecided]:
     """Decide some decisions again, one by one, each as `redecide` does; data of a run are loaded once."""
-    check_look_index()
+    check_trial_index()
     turns, done = RecordedTurns(services, reader), list[Redecided]()
 
     async def decide() -> None:
@@ -99,7 +99,7 @@ def redecide_all(
     try:
         asyncio.run(decide())
     finally:
-        count_looks(_looks(services, done))
+        count_trials(_trials(services, done))
     return done
 
 
@@ -188,8 +188,8 @@ async def _rehearsed(
     return specs
 
 
-def _looks(services: Services, done: Sequence[Redecided]) -> list[WindowLook]:
-    """The looks that were taken by deciding again: one for each change that was tried, at all symbols, from the first
+def _trials(services: Services, done: Sequence[Redecided]) -> list[Trial]:
+    """The trials of deciding again: one for each change that was tried, at all symbols, from the first
     session to the last. An attribution is as many trials as it has rows, however many decisions were drawn."""
     tried: dict[str, RunSpec] = {}
     for one in done:
@@ -199,7 +199,7 @@ def _looks(services: Services, done: Sequence[Redecided]) -> list[WindowLook]:
         symbols = tuple(dict.fromkeys((*known.symbols, *spec.symbols)))
         first, last = min(known.first, spec.first), max(known.last, spec.last)
         tried[change] = replace(known, symbols=symbols, first=first, last=last)
-    return [spec_look(LookKind.REDECISION, spec, services.clock.now()) for spec in tried.values()]
+    return [spec_trial(TrialKind.REDECISION, spec, services.clock.now()) for spec in tried.values()]
 
 
 def _tried(done: Redecided) -> RunSpec:

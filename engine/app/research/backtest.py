@@ -24,7 +24,7 @@ from engine.app.memory import keep_run_memory, run_memory
 from engine.app.models.models import ModelSet, OnUnanswered, build_models, known_of, label_after, model_notes
 from engine.app.models.recorded_run import Question, answers_by_question, question_of
 from engine.app.records.desk_journal import one_process
-from engine.app.records.look_index import check_look_index, count_result
+from engine.app.records.trial_index import check_trial_index, count_result
 from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import check_spec, preset_of, settled, user_code, with_costs
 from engine.clock import BacktestClock
@@ -41,7 +41,7 @@ from engine.domain.model_call import (
     UnansweredCall,
     replays,
 )
-from engine.domain.run import LookKind, ModelUse, Result, RunKind, RunOutcome, RunSpec
+from engine.domain.run import ModelUse, Result, RunKind, RunOutcome, RunSpec, TrialKind
 from engine.errors import PaperdeskError, TryAgainLater, UsageError
 from engine.journal.entries import RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
@@ -78,19 +78,19 @@ def run_backtest(
     on_baseline: OnBaseline = lambda name, result: None,
     market: Market | None = None,
     baselines: Sequence[str] = BASELINES,
-    kind: LookKind = LookKind.BACKTEST,
+    kind: TrialKind = TrialKind.BACKTEST,
     first_part: FirstPart | None = None,
 ) -> Report:
     """Run a backtest and its `baselines` and keep the run's journal. `publish` hears every event, `stop` is asked
     before each session, `on_baseline` gets each baseline before the run begins; `market` is the run's where it is
-    loaded already. It is counted as a look of a `kind` at its window. A run that was stopped goes on from its
+    loaded already. It is counted as a trial of a `kind` on its window. A run that was stopped goes on from its
     `first_part`.
 
     Raises UsageError, DataError, ConfigError, CredentialsRefused, and TryAgainLater where another process plays the
     run, before anything is kept.
     """
     check_spec(spec, services.clock.now())
-    check_look_index()
+    check_trial_index()
     prepared = _prepared(services, spec, market)
     spec = prepared.spec
     beside = _baselines(services, prepared, baselines, on_baseline)

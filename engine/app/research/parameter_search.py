@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
-from engine.app.records.look_index import check_look_index, count_looks, result_look
+from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
 from engine.app.research.market_data import load_window
 from engine.app.research.run_spec import check_spec, with_costs
 from engine.domain.market import Symbol
-from engine.domain.run import LookKind, RunSpec, WindowLook
+from engine.domain.run import RunSpec, Trial, TrialKind
 from engine.errors import UsageError
 from engine.lab.tuning import OnTrial, Tuned, searched, tune
 from engine.program_files import need_extra
@@ -35,7 +35,7 @@ def search_parameters(
         check_spec(replace(spec, first=test[0], last=test[1]), now)
         if test[0] <= spec.last:
             raise UsageError(f"--test-from {test[0]} lies in the training window, which ends on {spec.last}")
-    check_look_index()
+    check_trial_index()
     searched(spec.strategy or "", dict(spec.params))
     rules, cash = with_costs(spec, services.config)
     source = services.open_source(spec.data, spec.last if test is None else test[1])
@@ -44,7 +44,7 @@ def search_parameters(
     def search(symbol: Symbol) -> Tuned:
         for first, last in windows:
             market = asyncio.run(load_window(source, services.calendar_for, (symbol,), first, last))
-        looks: list[WindowLook] = []
+        tried: list[Trial] = []
         try:
             return tune(
                 replace(spec, symbols=(symbol,)),
@@ -55,10 +55,10 @@ def search_parameters(
                 trials=trials,
                 test=test,
                 on_trial=on_trial,
-                on_result=lambda one: looks.append(result_look(LookKind.TUNE_TRIAL, one, services.clock.now())),
+                on_result=lambda one: tried.append(result_trial(TrialKind.TUNE_TRIAL, one, services.clock.now())),
             )
         finally:
-            count_looks(looks)
+            count_trials(tried)
 
     def searches() -> Iterator[Tuned]:
         for symbol in spec.symbols:

@@ -26,7 +26,7 @@ from engine.app.memory import memory_of_desk
 from engine.app.models.models import agent_models, desk_preset, probe_models, stale_words
 from engine.app.orders.memory_control import check_desk_memory
 from engine.app.records.desk_journal import DeskJournal
-from engine.app.records.look_index import check_look_index
+from engine.app.records.trial_index import check_trial_index
 from engine.app.upkeep.drill.results import stored_results
 from engine.clock import LiveClock
 from engine.domain.brokerage import SessionHours
@@ -185,16 +185,16 @@ def _journals(config: Config) -> Iterator[Finding]:
         else:
             sound = "" if faults else f"sound ({path}), head {read_chain(path).head}"
             yield Finding("Journals", name, FAIL if faults else OK, "; ".join(faults) or sound)
-    yield _looks()
+    yield _trials()
     yield from _recorded_answers(places.replay_cache())
 
 
-def _looks() -> Finding:
+def _trials() -> Finding:
     try:
-        check_look_index()
+        check_trial_index()
     except PaperdeskError as error:
         return Finding("Journals", "looks", FAIL, str(error))
-    return Finding("Journals", "looks", OK, "can be counted" if places.looks_index().exists() else "none yet")
+    return Finding("Journals", "looks", OK, "can be counted" if places.trial_index().exists() else "none yet")
 
 
 def _memory(services: Services) -> Finding:

@@ -88,7 +88,7 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
     if reader is None:
         return [], None
     if records.is_backtest:
-        cash = reader.stretches(records.run or "").get(records.part)
+        cash = reader.initial_values(records.run or "").get(records.part)
         return measured(points, began=cash), begins if cash is None else cash
     flows, adoptions = [one for one in reader.cash_flows() if is_external(one)], reader.adoptions()
     every = reader.equity() if flows or adoptions else ()  # all that a desk ever closed takes longest to read

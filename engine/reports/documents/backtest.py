@@ -18,7 +18,7 @@ from typing import Any
 from engine.conventions.catalog import convention
 from engine.domain.market import Dropped
 from engine.domain.order import ZERO
-from engine.domain.run import ModelUse, Result, Stretch
+from engine.domain.run import ModelUse, Result, RunPart
 from engine.domain.text import money, plain
 from engine.reports.documents import row_json
 from engine.reports.documents.settings import spec_settings
@@ -53,40 +53,40 @@ def document(report: Report) -> Document:
 
 
 def performance(
-    stretch: Stretch, measure: Measure, use: ModelUse | None, baselines: Mapping[str, Stretch] = MappingProxyType({})
+    run_part: RunPart, measure: Measure, use: ModelUse | None, baselines: Mapping[str, RunPart] = MappingProxyType({})
 ) -> Document:
-    """Figures, books and decisions of a stretch, of a backtest or a desk, and the use of models (None: nobody was
+    """Figures, books and decisions of a part of a run, of a backtest or a desk, and the use of models (None: nobody was
     asked)."""
-    held, symbols, equity = baselines.get(BENCHMARK), measure.symbols, stretch.equity
-    unresolved = row_json.unresolved_by_agent(stretch.decisions, use)
+    held, symbols, equity = baselines.get(BENCHMARK), measure.symbols, run_part.equity
+    unresolved = row_json.unresolved_by_agent(run_part.decisions, use)
     return {
         "symbols": list(symbols),
         "currency": measure.exchange.currency,
-        **_extent(stretch),
+        **_extent(run_part),
         "convention": measure.convention.name,
-        "metrics": measure.of_run(stretch, held, ZERO if use is None else use.cost),
+        "metrics": measure.of_run(run_part, held, ZERO if use is None else use.cost),
         "per_symbol": {
             symbol: {
-                "metrics": measure.of_symbol(stretch, symbol, held),
+                "metrics": measure.of_symbol(run_part, symbol, held),
                 "final_quantity": plain(equity[-1].portfolio.quantity(symbol) if equity else ZERO),
-                "profit": money(profit(stretch, symbol)),
+                "profit": money(profit(run_part, symbol)),
             }
             for symbol in symbols
         },
-        **_per_owner(stretch, measure, held),
+        **_per_owner(run_part, measure, held),
         "baselines": {name: _baseline(beside, measure, held) for name, beside in baselines.items()},
-        **_books(stretch),
+        **_books(run_part),
         "closes": row_json.closes(equity, symbols, (one.equity for one in baselines.values())),
         "unresolved_figures": sum(unresolved.values()),
         "model": None if use is None else row_json.model_use(use, unresolved),
-        "fingerprint": fingerprint(stretch),
+        "fingerprint": fingerprint(run_part),
     }
 
 
-def fingerprint(stretch: Stretch) -> str:
+def fingerprint(run_part: RunPart) -> str:
     """SHA-256 over decisions, trades and equity as the document prints them, without opinions and the owners of
     trades: equal for equal runs, whatever they are called and whenever they ran."""
-    books = _books(stretch)
+    books = _books(run_part)
     part: Document = {
         "decisions": [_without(row, "opinions") for row in books["decisions"]],
         "trades": [_without(row, "owner") for row in books["trades"]],
@@ -126,29 +126,29 @@ def _settings(report: Report, measure: Measure) -> Document:
     }
 
 
-def _extent(stretch: Stretch) -> Document:
-    equity = stretch.equity
+def _extent(run_part: RunPart) -> Document:
+    equity = run_part.equity
     return {
         "sessions": len(equity),
         "first_session": equity[0].session.isoformat() if equity else None,
         "last_session": equity[-1].session.isoformat() if equity else None,
-        "initial_value": money(stretch.initial_value),
-        "final_value": money(equity[-1].value if equity else stretch.initial_value),
+        "initial_value": money(run_part.initial_value),
+        "final_value": money(equity[-1].value if equity else run_part.initial_value),
     }
 
 
-def _baseline(stretch: Stretch, measure: Measure, held: Stretch | None) -> Document:
+def _baseline(run_part: RunPart, measure: Measure, held: RunPart | None) -> Document:
     """A run for comparison; `equity` has a value for each of the run's sessions."""
     return {
-        "initial_value": money(stretch.initial_value),
-        "final_value": money(stretch.equity[-1].value if stretch.equity else stretch.initial_value),
-        "metrics": measure.of_run(stretch, held),
-        "trades": len(stretch.fills),
-        "equity": [money(point.value) for point in stretch.equity],
+        "initial_value": money(run_part.initial_value),
+        "final_value": money(run_part.equity[-1].value if run_part.equity else run_part.initial_value),
+        "metrics": measure.of_run(run_part, held),
+        "trades": len(run_part.fills),
+        "equity": [money(point.value) for point in run_part.equity],
     }
 
 
-def _per_owner(stretch: Stretch, measure: Measure, held: Stretch | None) -> Document:
+def _per_owner(run_part: RunPart, measure: Measure, held: RunPart | None) -> Document:
     """Each owner's book as a run of its own; nothing where the desk has one book."""
     found = {
         owner: {
@@ -156,25 +156,25 @@ def _per_owner(stretch: Stretch, measure: Measure, held: Stretch | None) -> Docu
             **row_json.books(own.equity[-1]),
             "trades": [row_json.trade(fill) for fill in own.fills],
         }
-        for owner, own in owner_books(stretch).items()
+        for owner, own in owner_books(run_part).items()
     }
     return {"per_owner": found} if found else {}
 
 
-def _books(stretch: Stretch) -> Document:
+def _books(run_part: RunPart) -> Document:
     return {
-        "trades": [row_json.trade(fill) for fill in stretch.fills],
-        "cash_flows": [row_json.cash_flow(flow) for flow in stretch.cash_flows],
-        "equity": [row_json.point(point) for point in stretch.equity],
-        "decisions": row_json.decisions(stretch.decisions, stretch.opinions),
+        "trades": [row_json.trade(fill) for fill in run_part.fills],
+        "cash_flows": [row_json.cash_flow(flow) for flow in run_part.cash_flows],
+        "equity": [row_json.point(point) for point in run_part.equity],
+        "decisions": row_json.decisions(run_part.decisions, run_part.opinions),
     }
 
 
 def _warm_up(result: Result, measure: Measure) -> Document | None:
-    stretch = result.warm_up
-    if stretch is None:
+    run_part = result.warm_up
+    if run_part is None:
         return None
-    return {**_extent(stretch), "metrics": measure.of_run(stretch), **_books(stretch)}
+    return {**_extent(run_part), "metrics": measure.of_run(run_part), **_books(run_part)}
 
 
 def _dropped(dropped: tuple[Dropped, ...]) -> dict[str, dict[str, int]]:

@@ -8,7 +8,7 @@ from datetime import date
 from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import convention
 from engine.domain.market import Exchanges, Symbol
-from engine.domain.run import ModelUse, Stretch
+from engine.domain.run import ModelUse, RunPart
 from engine.errors import MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -29,9 +29,9 @@ def desk_performance(
     time-weighted, there are no baselines, and the notes are those of the run. Raises MissingData where no session is
     closed yet."""
     entry, day = reader.run(run), session_document(reader, desk, run)
-    stretch = _stretch(reader, entry)
+    run_part = _run_part(reader, entry)
     settings = {"params": {}, "without": [], "data": "not recorded", **(day["settings"] or {})}
-    symbols = _symbols(settings.get("symbols", ()), entry, stretch)
+    symbols = _symbols(settings.get("symbols", ()), entry, run_part)
     measure = Measure(convention(CONVENTION), symbols, exchanges.of_portfolio(symbols), risk_free)
     use = _use(reader, entry)
     return {
@@ -42,8 +42,8 @@ def desk_performance(
         "label": entry.label,
         "settings": settings,
         "periods_per_year": measure.periods_per_year,
-        **performance(stretch, measure, use if use.calls else None),
-        "equity": _equity(stretch),
+        **performance(run_part, measure, use if use.calls else None),
+        "equity": _equity(run_part),
         "warm_up": None,
         "dropped": {},
         "notes": [f"{note['level']}: {note['text']}" for note in day["notes"]],
@@ -51,12 +51,12 @@ def desk_performance(
     }
 
 
-def _stretch(reader: JournalReader, entry: RunEntry) -> Stretch:
+def _run_part(reader: JournalReader, entry: RunEntry) -> RunPart:
     last = entry.session or date.max
     points = tuple(point for point in reader.equity() if point.session <= last)
     if not points:
         raise MissingData(f"no session of {entry.id} is closed yet: nothing to report")
-    return Stretch(
+    return RunPart(
         initial_value=points[0].value,
         equity=points,
         fills=tuple(fill for fill in reader.fills() if fill.session <= last),
@@ -67,13 +67,13 @@ def _stretch(reader: JournalReader, entry: RunEntry) -> Stretch:
     )
 
 
-def _symbols(named: Sequence[str], entry: RunEntry, stretch: Stretch) -> tuple[Symbol, ...]:
+def _symbols(named: Sequence[str], entry: RunEntry, run_part: RunPart) -> tuple[Symbol, ...]:
     """The symbols that the run decides, and those that were traded before."""
-    return tuple(dict.fromkeys((*(named or entry.symbols), *(fill.symbol for fill in stretch.fills))))
+    return tuple(dict.fromkeys((*(named or entry.symbols), *(fill.symbol for fill in run_part.fills))))
 
 
-def _equity(stretch: Stretch) -> list[Row]:
-    rows = measured(stretch.equity, net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions))
+def _equity(run_part: RunPart) -> list[Row]:
+    rows = measured(run_part.equity, net_deposits(run_part.equity, run_part.cash_flows, run_part.adoptions))
     return [{**row_json.point(row.point), "change": None if row.change is None else float(row.change)} for row in rows]
 
 

@@ -19,7 +19,7 @@ from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_run
 from engine.domain.decision import Action, Decision
 from engine.domain.market import NewsItem
-from engine.domain.run import DataSpec, Result, RunSpec, Stretch
+from engine.domain.run import DataSpec, Result, RunPart, RunSpec
 from engine.journal.reader import JournalReader
 from engine.lab.backtest import desk_calendar_of
 from engine.market.as_of import Market
@@ -86,17 +86,17 @@ def news(real_data: Path, home: Path) -> Ran:
     return ran(NEWS, real_data, home, "news")
 
 
-def _keeps_its_promises(run: Ran, stretch: Stretch) -> None:
-    assert_books_add_up(stretch, run.market)
-    before = {p.session: p for p in stretch.equity}
+def _keeps_its_promises(run: Ran, run_part: RunPart) -> None:
+    assert_books_add_up(run_part, run.market)
+    before = {p.session: p for p in run_part.equity}
     calendar = desk_calendar_of(run.market, run.result.spec.symbols)
-    for decision in stretch.decisions:
+    for decision in run_part.decisions:
         assert 1 <= decision.size <= 10 if decision.action is Action.BUY else decision.size <= 10
         books = before.get(decision.key.session)
         if books is None:
             continue
         (following,) = calendar.sessions(decision.key.session + timedelta(1), decision.key.session + timedelta(9))[:1]
-        bought = [f for f in stretch.fills if f.session == following and f.side == "BUY"]
+        bought = [f for f in run_part.fills if f.session == following and f.side == "BUY"]
         spent = sum((f.quantity * f.price + f.fee for f in bought), Decimal(0))
         assert not bought or books.portfolio.cash - spent >= books.value * FLOOR - Decimal("0.02")
 
@@ -120,10 +120,10 @@ def test_the_papers_window_keeps_every_rule(finvision: Ran) -> None:
     assert warm_up is not None
     spec = finvision.result.spec
     assert (len(warm_up.equity), len(test.equity)) == SESSIONS[spec.last]
-    for stretch in (warm_up, test):
-        _keeps_its_promises(finvision, stretch)
-        assert {d.action for d in stretch.decisions} >= {Action.BUY, Action.SELL, Action.HOLD}
-        assert not [d for d in stretch.decisions if d.abstained]
+    for run_part in (warm_up, test):
+        _keeps_its_promises(finvision, run_part)
+        assert {d.action for d in run_part.decisions} >= {Action.BUY, Action.SELL, Action.HOLD}
+        assert not [d for d in run_part.decisions if d.abstained]
     assert test.initial_value == 100_000
     assert test.equity[0].session == FINVISION.first
     assert test.equity[-1].session == spec.last

@@ -166,11 +166,11 @@ def test_the_journal_has_what_the_result_has(demo: Any) -> None:
 
     with JournalReader(journals["one"]) as reader:
         assert reader.run("one").outcome == "done"
-        for part, stretch in (("warm-up", result.warm_up), ("test", result.test)):
-            assert reader.decisions(run="one", part=part) == stretch.decisions
-            assert reader.equity(run="one", part=part) == stretch.equity
-            assert reader.fills(run="one", part=part) == stretch.fills
-            assert reader.cash_flows(run="one", part=part) == stretch.cash_flows
+        for part, run_part in (("warm-up", result.warm_up), ("test", result.test)):
+            assert reader.decisions(run="one", part=part) == run_part.decisions
+            assert reader.equity(run="one", part=part) == run_part.equity
+            assert reader.fills(run="one", part=part) == run_part.fills
+            assert reader.cash_flows(run="one", part=part) == run_part.cash_flows
         assert len(reader.calls(run="one")) == result.model.calls
         assert len(reader.outcomes(run="one")) == len(result.warm_up.decisions) + len(result.test.decisions)
         # Who looks up a decision finds every agent that was asked for it.

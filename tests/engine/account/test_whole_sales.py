@@ -47,11 +47,11 @@ def test_a_sale_of_all_leaves_nothing_over_any_fill_and_split(
         return trade(request, action, 0 if action == "HOLD" else 10, rule)
 
     rules = ExecutionRules(slippage_bp=D(3), fractional=fractional, allow_short=short)
-    stretch = asyncio.run(play(market, DAYS[1], DAYS[5], script, preset=preset, rules=rules)).result.test
+    run_part = asyncio.run(play(market, DAYS[1], DAYS[5], script, preset=preset, rules=rules)).result.test
 
-    held = stretch.equity[2].portfolio.quantity("AAA")
+    held = run_part.equity[2].portfolio.quantity("AAA")
     if held > 0:
-        assert not stretch.equity[-1].portfolio.positions
+        assert not run_part.equity[-1].portfolio.positions
 
 
 @examples(40)
@@ -80,6 +80,6 @@ def test_what_crosses_between_owners_leaves_no_part_of_a_share(price: Decimal, s
         )
 
     rules = ExecutionRules(slippage_bp=ZERO)
-    stretch = asyncio.run(play(market, DAYS[1], DAYS[3], script, preset=preset, rules=rules)).result.test
-    sold = [point for point in stretch.books if point.book == "bull" and point.session == DAYS[2]]
+    run_part = asyncio.run(play(market, DAYS[1], DAYS[3], script, preset=preset, rules=rules)).result.test
+    sold = [point for point in run_part.books if point.book == "bull" and point.session == DAYS[2]]
     assert sold and not sold[0].portfolio.positions

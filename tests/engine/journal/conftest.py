@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.app.records.look_index import add_looks
+from engine.app.records.trial_index import add_trials
 from engine.domain.chart import Candles, ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.model_call import AnswerRecord, FailureKind, Message, ModelFailure, ModelResult
 from engine.domain.order import Order, Side, order_id
-from engine.domain.run import LookKind, RunKind, WindowLook
+from engine.domain.run import RunKind, Trial, TrialKind
 from engine.journal.entries import OrderEntry, RunEntry
 from tests.engine.journal import full_journal
 
@@ -32,8 +32,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A journal with a row in every table."""
     path, day = tmp_path_factory.mktemp("full") / "full.db", full_journal.DAY
     full_journal.write_everything(path)
-    look = WindowLook(time=NOW, kind=LookKind.BACKTEST, name="x", symbols=("A",), first=day, last=day, spec_hash="h")
-    add_looks(path, [look])
+    trial = Trial(time=NOW, kind=TrialKind.BACKTEST, name="x", symbols=("A",), first=day, last=day, spec_hash="h")
+    add_trials(path, [trial])
     return path
 
 

@@ -78,7 +78,7 @@ def write_everything(path: Path) -> None:
     order = Order(id="o", symbol="AAA", side=Side.BUY, session=DAY, notional=TWO)
     with JournalWriter(path) as journal:
         journal.run_started(RunEntry(id=RUN, kind=RunKind.DAILY, name="demo", started=NOW, session=DAY))
-        journal.stretch_started(RUN, TEST, ONE)
+        journal.part_started(RUN, TEST, ONE)
         journal.event(Noticed(RUN, NOW, "info", "x"))
         journal.command_done(journal.command(Shutdown(), NOW), NOW)
         journal.noted(RUN, "info", "x")

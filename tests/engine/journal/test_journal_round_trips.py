@@ -34,7 +34,7 @@ from engine.domain.decision import (
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerOptions, AnswerRecord, FailureKind, Message, ModelFailure, ModelResult, Usage
 from engine.domain.order import CENT, Fill, Order, OrderSize, Portfolio, Position, Side
-from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunOutcome, RunSpec, Stretch
+from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunOutcome, RunPart, RunSpec
 from engine.errors import InvariantBroken, MissingData
 from engine.journal.entries import Note, OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
@@ -101,8 +101,8 @@ points = st.builds(
     st.builds(Portfolio, decimals, st.dictionaries(symbols, positions), st.sampled_from([CENT, Decimal("1E-9")])),
     st.dictionaries(symbols, decimals),
 )
-stretches = st.builds(
-    Stretch,
+initial_values = st.builds(
+    RunPart,
     initial_value=decimals,
     equity=st.lists(points, max_size=3, unique_by=lambda p: p.session).map(tuple),
     fills=st.lists(fills, max_size=3).map(tuple),
@@ -111,14 +111,14 @@ stretches = st.builds(
 )
 
 
-def _two_stretches(parts: tuple[Stretch, Stretch]) -> bool:
+def _two_stretches(parts: tuple[RunPart, RunPart]) -> bool:
     first, second = parts
     apart = {p.session for p in first.equity}.isdisjoint(p.session for p in second.equity)
     return apart and {d.key for d in first.decisions}.isdisjoint(d.key for d in second.decisions)
 
 
 @given(
-    st.tuples(stretches, stretches).filter(_two_stretches),
+    st.tuples(initial_values, initial_values).filter(_two_stretches),
     st.booleans(),
     st.lists(st.builds(Dropped, words, words, st.integers(0, 99)), max_size=3).map(tuple),
     st.lists(words, max_size=3, unique=True).map(tuple),
@@ -127,7 +127,7 @@ def _two_stretches(parts: tuple[Stretch, Stretch]) -> bool:
 )
 @examples(30)
 def test_a_result_comes_back_equal(
-    parts: tuple[Stretch, Stretch],
+    parts: tuple[RunPart, RunPart],
     warmed_up: bool,
     dropped: tuple[Dropped, ...],
     notes: tuple[str, ...],
@@ -160,14 +160,14 @@ def test_what_was_written_on_the_way_is_not_written_again(path: Path) -> None:
     early = EquityPoint(date(2023, 12, 1), Decimal(90), Portfolio(Decimal(90)), {})
     was = Result(
         spec=SPEC,
-        test=Stretch(initial_value=Decimal(100), equity=(book,), fills=(trade,)),
-        warm_up=Stretch(initial_value=Decimal(90), equity=(early,)),
+        test=RunPart(initial_value=Decimal(100), equity=(book,), fills=(trade,)),
+        warm_up=RunPart(initial_value=Decimal(90), equity=(early,)),
     )
     with JournalWriter(path, batched=True) as journal:
         journal.run_started(RunEntry(id="r", kind=RunKind.BACKTEST, name="x", started=NOW, spec=SPEC))
-        journal.stretch_started("r", WARM_UP, Decimal(90))
+        journal.part_started("r", WARM_UP, Decimal(90))
         journal.session_settled("r", early)
-        journal.stretch_started("r", TEST, Decimal(100))
+        journal.part_started("r", TEST, Decimal(100))
         journal.fill("r", trade)
         journal.session_settled("r", book)
         journal.backtest_result("r", was, NOW)

@@ -149,21 +149,21 @@ def run(world: World) -> Played:
 @given(worlds())
 def test_books_add_up_and_limits_hold_whatever_is_answered(world: World) -> None:
     played = run(world)
-    stretches = [s for s in (played.result.warm_up, played.result.test) if s is not None]
+    initial_values = [s for s in (played.result.warm_up, played.result.test) if s is not None]
 
-    for stretch in stretches:
-        assert_books_add_up(stretch, world.market, world.rules.fractional)
-        assert len(stretch.decisions) == len(stretch.equity) * len(world.market.histories)
+    for run_part in initial_values:
+        assert_books_add_up(run_part, world.market, world.rules.fractional)
+        assert len(run_part.decisions) == len(run_part.equity) * len(world.market.histories)
     verdicts = iter(played.kept.verdicts)
     same = world.rules.fill_at is FillAt.SAME_CLOSE
-    for stretch in stretches:
-        cash, held = stretch.initial_value, {}
-        for point in stretch.equity:
+    for run_part in initial_values:
+        cash, held = run_part.initial_value, {}
+        for point in run_part.equity:
             verdict = next(verdicts)
             decided = verdict.decisions[0].key.session
             assert decided == point.session if same else decided < point.session
-            flows = [f for f in stretch.cash_flows if f.session == point.session]
-            fills = [f for f in stretch.fills if f.session == point.session]
+            flows = [f for f in run_part.cash_flows if f.session == point.session]
+            fills = [f for f in run_part.fills if f.session == point.session]
             paid = sum((f.amount for f in flows), Decimal(0))
             if same:
                 cash += paid

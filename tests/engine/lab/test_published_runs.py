@@ -13,7 +13,7 @@ import pytest
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.market import UNKNOWN, ActionKind, Bar, CorporateAction, PriceHistory, from_nano
 from engine.domain.order import Portfolio
-from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
+from engine.domain.run import EquityPoint, Result, RunPart, RunSpec
 from engine.lab.published_tables import agent_spec, measured, published, run_rule
 from engine.market.as_of import Market
 from engine.market.trading_hours import exchange_calendar
@@ -99,7 +99,7 @@ def test_by_decisions_a_buy_is_long_a_sale_short_a_hold_flat_and_an_abstention_a
         for d, a in zip(days, actions, strict=True)
     )
     spec = RunSpec(symbols=("BTC-USD",), first=days[0], last=days[-1], preset="finmem", convention="investorbench")
-    result = Result(spec=spec, test=Stretch(initial_value=Decimal(1000), equity=points, decisions=decisions))
+    result = Result(spec=spec, test=RunPart(initial_value=Decimal(1000), equity=points, decisions=decisions))
     found = measured(result, "BTC-USD", "investorbench")
     assert found["CR"] == pytest.approx(100 * math.log(1.1) * (1 + 0 - 1 - 1 + 1))
     undecided = replace(result, test=replace(result.test, decisions=()))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from engine.conventions.catalog import convention
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory
 from engine.domain.order import Side
-from engine.domain.run import ExecutionRules, Result, RunSpec, Stretch
+from engine.domain.run import ExecutionRules, Result, RunPart, RunSpec
 from engine.errors import MissingData, StaleData, UsageError
 from engine.lab.rule_backtest import Prices, RuleRun, run_strategy
 from engine.market.as_of import Market
@@ -85,7 +85,7 @@ class Says:
 
 def books(
     strategy: Strategy, sessions: Sequence[date], where: Market, rules: ExecutionRules, **options: Any
-) -> Stretch:
+) -> RunPart:
     """What a strategy trades with 1,000 in consecutive sessions of a market."""
     run = RuleRun(
         spec=RunSpec(symbols=tuple(where.histories), first=sessions[0], last=sessions[-1]),
@@ -103,8 +103,8 @@ def say(
 ) -> list[tuple[int, Side, Decimal]]:
     """The trades of a strategy that says this from day 0 on, over a window."""
     costs = ExecutionRules(slippage_bp=FREE, **rules)  # type: ignore[arg-type]
-    stretch = books(Says(*signals), [day(n) for n in range(first, last + 1)], market(where), costs)
-    return [((f.session - START).days, f.side, f.quantity.normalize()) for f in stretch.fills]
+    run_part = books(Says(*signals), [day(n) for n in range(first, last + 1)], market(where), costs)
+    return [((f.session - START).days, f.side, f.quantity.normalize()) for f in run_part.fills]
 
 
 def test_buy_and_hold_reads_the_session_before_the_window_and_fills_at_its_first_open() -> None:
@@ -154,9 +154,9 @@ def test_what_a_last_session_says_is_not_traded_any_more() -> None:
 def test_a_halt_expires_the_order_and_the_wish_is_asked_again() -> None:
     halted = history("AAA", [10, 10, 10, 10, 10], missing=[2])
     enters = Says(Signal.KEEP, Signal.ENTER, Signal.KEEP, Signal.KEEP)
-    stretch = books(enters, [day(n) for n in (1, 2, 3, 4)], market(halted), ExecutionRules(slippage_bp=FREE))
+    run_part = books(enters, [day(n) for n in (1, 2, 3, 4)], market(halted), ExecutionRules(slippage_bp=FREE))
 
-    assert [(f.session, f.quantity) for f in stretch.fills] == [(day(3), D(100))]
+    assert [(f.session, f.quantity) for f in run_part.fills] == [(day(3), D(100))]
 
 
 def test_what_the_volume_cap_left_is_bought_in_the_following_sessions() -> None:
@@ -173,8 +173,8 @@ def test_a_repeated_long_buys_with_idle_cash_only_where_the_convention_adds() ->
     bought = {}
     for adds in (False, True):
         rules = ExecutionRules(slippage_bp=FREE, fractional=False)
-        stretch = books(long, [day(n) for n in (1, 2, 3, 4)], market(closes), rules, adds_to_positions=adds)
-        bought[adds] = [(f.session, f.quantity) for f in stretch.fills]
+        run_part = books(long, [day(n) for n in (1, 2, 3, 4)], market(closes), rules, adds_to_positions=adds)
+        bought[adds] = [(f.session, f.quantity) for f in run_part.fills]
 
     assert bought[False] == [(day(1), D(1))]
     assert bought[True] == [(day(1), D(1)), (day(3), D(1))]
@@ -268,9 +268,9 @@ def test_a_desk_of_shares_and_coins_reads_the_coins_last_completed_day() -> None
             return super().signals(history) if history.symbol == "BTC-USD" else np.zeros(len(history), np.int8)
 
     where = replace(market(share, coin), calendars=calendars)
-    stretch = books(SundaysCoin(*sunday), _weekdays(date(2024, 6, 4), 7), where, ExecutionRules())
+    run_part = books(SundaysCoin(*sunday), _weekdays(date(2024, 6, 4), 7), where, ExecutionRules())
 
-    assert [(f.symbol, f.session) for f in stretch.fills] == [("BTC-USD", date(2024, 6, 11))]
+    assert [(f.symbol, f.session) for f in run_part.fills] == [("BTC-USD", date(2024, 6, 11))]
 
 
 def test_closed_sessions_are_derived_once_per_calendar() -> None:

@@ -73,16 +73,16 @@ def sells(request: ModelRequest) -> Any:
 def test_shorts_stop_at_the_equity_and_are_bought_back_once_it_is_below_them() -> None:
     market = market_of({"AAA": bars("AAA", DAYS[:5], [100, 100, 120, 125, 125])})
     played = run(market, sells, preset_of())
-    stretch = played.result.test
+    run_part = played.result.test
 
     # 1,000 shares are short of 100,000. At 120 the equity is 80,000 and they are worth 120,000.
-    (sold, covered, again) = stretch.fills[:3]
+    (sold, covered, again) = run_part.fills[:3]
     assert (sold.side, sold.quantity, sold.price) == (Side.SELL, 1000, 100)
     assert (covered.session, covered.side, covered.quantity, covered.price) == (DAYS[3], Side.BUY, 1000, 125)
     assert covered.reason == FORCED_COVER
-    assert [point.value for point in stretch.equity] == [100_000, 80_000, 75_000, 75_000]
+    assert [point.value for point in run_part.equity] == [100_000, 80_000, 75_000, 75_000]
     # What was decided at that close was refused: the shorts were above the equity already.
-    refused = next(made for made in stretch.decisions if made.key.session == DAYS[2])
+    refused = next(made for made in run_part.decisions if made.key.session == DAYS[2])
     assert refused.action is Action.HOLD
     assert "80000.00" in refused.cut
     assert again.session == DAYS[4]
@@ -91,23 +91,23 @@ def test_shorts_stop_at_the_equity_and_are_bought_back_once_it_is_below_them() -
 
 def test_a_second_symbol_is_sold_short_only_up_to_what_the_first_has_left() -> None:
     market = market_of({s: bars(s, DAYS[:3], [100] * 3) for s in ("AAA", "BBB")})
-    stretch = run(market, sells, preset_of(60)).result.test
+    run_part = run(market, sells, preset_of(60)).result.test
 
-    assert [(fill.symbol, fill.quantity) for fill in stretch.fills] == [("AAA", 600), ("BBB", 400)]
-    cut = next(made.cut for made in stretch.decisions if made.key.symbol == "BBB")
+    assert [(fill.symbol, fill.quantity) for fill in run_part.fills] == [("AAA", 600), ("BBB", 400)]
+    cut = next(made.cut for made in run_part.decisions if made.key.symbol == "BBB")
     assert "60 to 40 %: short positions may be worth no more than the equity, 100000.00" in cut
 
 
 def test_borrowed_shares_cost_a_yearly_rate_for_every_night() -> None:
     market = market_of({"AAA": bars("AAA", DAYS[:8], [100] * 8)})
-    stretch = run(market, sells, preset_of(50, rate="0.0365")).result.test
+    run_part = run(market, sells, preset_of(50, rate="0.0365")).result.test
 
-    costs = {flow.session: flow.amount for flow in stretch.cash_flows if flow.kind == BORROW_COST}
+    costs = {flow.session: flow.amount for flow in run_part.cash_flows if flow.kind == BORROW_COST}
     # 50,000 from Monday to Tuesday; then what the equity allows, over a weekend for three nights.
     assert costs[DAYS[2]] == D("-5.00")
     assert (costs[DAYS[3]], DAYS[6].weekday()) == (D("-10.00"), 0)
     assert costs[DAYS[6]] == 3 * costs[DAYS[3]]
-    assert_books_add_up(stretch, market, shorts=True)
+    assert_books_add_up(run_part, market, shorts=True)
 
 
 def test_what_shorts_brought_is_no_money_to_spend_and_buying_back_takes_the_whole() -> None:
@@ -118,23 +118,23 @@ def test_what_shorts_brought_is_no_money_to_spend_and_buying_back_takes_the_whol
             return sells(request)
         return trade(request, "BUY", 10, "strong uptrend")
 
-    stretch = run(market, script, preset_of(90)).result.test
+    run_part = run(market, script, preset_of(90)).result.test
 
-    first, *_, last = stretch.equity
+    first, *_, last = run_part.equity
     assert first.portfolio.quantity("AAA") == -900
     # 190,000 are in cash, of which 90,000 have to stay for the shorts.
-    assert all(point.portfolio.quantity("BBB") <= 1000 for point in stretch.equity)
+    assert all(point.portfolio.quantity("BBB") <= 1000 for point in run_part.equity)
     assert last.portfolio.quantity("AAA") >= 0
-    assert all(point.portfolio.cash >= 0 for point in stretch.equity)
+    assert all(point.portfolio.cash >= 0 for point in run_part.equity)
 
 
 def test_a_short_that_is_not_allowed_is_told_on_the_decision() -> None:
     market = market_of({"AAA": bars("AAA", DAYS[:4], [100] * 4)})
-    stretch = run(market, sells, preset_of(allowed=False)).result.test
+    run_part = run(market, sells, preset_of(allowed=False)).result.test
 
-    assert not stretch.fills
-    assert {made.action for made in stretch.decisions} == {Action.HOLD}
-    assert all(made.cuts for made in stretch.decisions)
+    assert not run_part.fills
+    assert {made.action for made in run_part.decisions} == {Action.HOLD}
+    assert all(made.cuts for made in run_part.decisions)
 
 
 MOVES = st.sampled_from([D("0.45"), D("0.8"), D("0.97"), D(1), D("1.03"), D("1.2"), D("1.7"), D("2.6")])
@@ -189,18 +189,18 @@ def test_equity_ends_below_zero_by_one_gap_at_most_whatever_is_answered(world: W
         world.preset,
         world.fill_at,
     )
-    stretch = played.result.test
-    assert_books_add_up(stretch, market, shorts=True)
-    for before, after in pairwise(stretch.equity):
+    run_part = played.result.test
+    assert_books_add_up(run_part, market, shorts=True)
+    for before, after in pairwise(run_part.equity):
         shorts = before.portfolio.short_value(before.prices)
-        covered = {fill.symbol for fill in stretch.fills if fill.session == after.session and _forced(fill.reason)}
+        covered = {fill.symbol for fill in run_part.fills if fill.session == after.session and _forced(fill.reason)}
         held = {symbol for symbol, position in before.portfolio.positions.items() if position.quantity < 0}
         assert covered == (held if shorts > min(before.value, before.portfolio.cash) else set())
         if after.value < 0:
             assert shorts <= before.value or not after.portfolio.short_value(after.prices)
     if world.fill_at is FillAt.NEXT_OPEN:
         begun = EquityPoint(DAYS[0], EXAMPLE_CASH, Portfolio(EXAMPLE_CASH), {})
-        for point, verdict in zip([begun, *stretch.equity], played.kept.verdicts, strict=False):
+        for point, verdict in zip([begun, *run_part.equity], played.kept.verdicts, strict=False):
             _assert_bounded(market, point, {order.symbol: order for order in verdict.orders})
 
 

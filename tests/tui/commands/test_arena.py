@@ -80,9 +80,9 @@ def test_an_arena_of_rules_is_one_tape(run: Run, fresh: Path) -> None:
     swapped = run("arena", "--days", "4", "--seed", "2", "--swap-seats", "--json").json
     assert swapped["trades"] == first["trades"]
     unsaid = first["messages"][0]["id"]
-    twin = run("arena", "--days", "4", "--seed", "2", "--without-rumour", unsaid, "--json").json
-    assert unsaid not in [one["id"] for one in twin["messages"]]
-    assert twin["messages"][:3] == first["messages"][1:4]
+    cli_equivalent = run("arena", "--days", "4", "--seed", "2", "--without-rumour", unsaid, "--json").json
+    assert unsaid not in [one["id"] for one in cli_equivalent["messages"]]
+    assert cli_equivalent["messages"][:3] == first["messages"][1:4]
     text = run("arena", "--days", "2").out
     assert "play money" in text and "rules, not a language model" in text and "--resume" in text
 

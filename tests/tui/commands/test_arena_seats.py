@@ -222,8 +222,8 @@ def test_a_costly_or_silent_desk_harms_nobody_else(run: Run, desks: Desks) -> No
     desks.trouble = lambda number, body: Say(text="no JSON at all") if body["model"] == "m1" else None
     document = run(*ARENA, "--seed", "1").json
     assert {one["action"] for one in document["decisions"]} == {"ABSTAIN"}
-    fin, twin, ann, _ = document["agents"]
-    assert fin["abstentions"] == {"news": 3, "chart": 3, "decision": 3} == twin["abstentions"]
+    fin, cli_equivalent, ann, _ = document["agents"]
+    assert fin["abstentions"] == {"news": 3, "chart": 3, "decision": 3} == cli_equivalent["abstentions"]
     assert "arena-analysis" not in ann["abstentions"] and document["days"] == 3
     assert any("Ann" in (one["buyer"], one["seller"]) for one in document["trades"])
     assert not any("Fin" in (one["buyer"], one["seller"]) for one in document["trades"])

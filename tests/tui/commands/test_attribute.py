@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from engine.domain.run import LookKind
+from engine.domain.run import TrialKind
 from engine.settings import places
-from tests.engine.look_reader import looks_in
+from tests.engine.trial_reader import looks_in
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run, contents
 from tests.tui.commands.test_costs import DAY, LOCAL_PRICE, Counting, Desk, desk, service
 
@@ -62,7 +62,7 @@ def test_each_row_is_that_of_an_independent_redecision(run: Run, lived: Path) ->
     symbol, session = bought["symbol"], bought["session"]
     before = contents(lived)
     document = run("why", symbol, session, "--attribute", "--json").json
-    index = str(places.looks_index().relative_to(lived))
+    index = str(places.trial_index().relative_to(lived))
     assert {name for name, data in contents(lived).items() if before.get(name) != data} == {index}
     (one,) = document["decisions"]
     assert [effect["without"] for effect in one["inputs"]] == [[name] for name in INPUTS]
@@ -78,7 +78,7 @@ def test_each_row_is_that_of_an_independent_redecision(run: Run, lived: Path) ->
     singles = sum(changes[name,] for name in INPUTS)
     assert (one["sum"], one["remainder"]) == (singles, changes[tuple(INPUTS)] - singles)
     assert one["remainder"] and any(changes.values())
-    assert {look.kind for look in looks_in(places.looks_index())} == {"redecision"}
+    assert {trial.kind for trial in looks_in(places.trial_index())} == {"redecision"}
 
     text = run("why", symbol, session, "--attribute").out
     assert f"the remainder is {one['remainder']:+g} points of the portfolio" in " ".join(text.split())
@@ -161,7 +161,7 @@ def test_upstream_answers_are_the_run_s_and_a_second_time_nobody_is_asked(
 @pytest.mark.slow
 def test_over_a_run_each_input_has_a_row_with_intervals(run: Run, backtested: Path) -> None:
     asked = ("why", "--run", BACKTEST, "--attribute", "--sample", "10", "--seed", "1")
-    before = len(looks_in(places.looks_index()))
+    before = len(looks_in(places.trial_index()))
     document = run(*asked, "--json").json
     assert document["sample"] == len(document["decisions"]) == 10
     assert len({(one["session"], one["symbol"]) for one in document["decisions"]}) == 10
@@ -178,13 +178,15 @@ def test_over_a_run_each_input_has_a_row_with_intervals(run: Run, backtested: Pa
         closes |= {(one["session"], one["symbol"]): one["next_move"] for one, _ in effects}
     assert any(row["mean_change"]["mean"] for row in document["inputs"])
     # Ten times the rows are as many looks as there are rows: each is one variant of the run that was tried.
-    last = {look.spec_hash: look for look in looks_in(places.looks_index())[before:]}
+    last = {trial.spec_hash: trial for trial in looks_in(places.trial_index())[before:]}
     rows_printed = len(INPUTS) + 2  # with nothing left out, and with everything
-    assert len(last) == len(looks_in(places.looks_index())) - before == rows_printed
+    assert len(last) == len(looks_in(places.trial_index())) - before == rows_printed
     days = sorted(date.fromisoformat(one["session"]) for one in document["decisions"])
     symbols = {one["symbol"] for one in document["decisions"]}
-    assert {(look.kind, look.first, look.last) for look in last.values()} == {(LookKind.REDECISION, days[0], days[-1])}
-    assert all(set(look.symbols) == symbols and not look.returns for look in last.values())
+    assert {(trial.kind, trial.first, trial.last) for trial in last.values()} == {
+        (TrialKind.REDECISION, days[0], days[-1])
+    }
+    assert all(set(trial.symbols) == symbols and not trial.returns for trial in last.values())
     # The next move is what `why` says of the close one session on.
     (session, symbol), move = closes.popitem()
     told = run("why", symbol, session, "--run", BACKTEST, "--json").json["decisions"][0]["closes_since"][0]

@@ -167,7 +167,7 @@ async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(f
 async def test_runs_that_began_in_one_minute_are_told_apart(fresh: Path, run: Run) -> None:
     by_minute: dict[str, list[str]] = {}
     arguments = ("--strategy", "macd", "--symbols", "ORVL", "--from", "2025-03-11", "--to", "2025-03-14", "--json")
-    while not (twins := next((one for one in by_minute.values() if len(one) > 1), [])):
+    while not (cli_equivalents := next((one for one in by_minute.values() if len(one) > 1), [])):
         name = (await asyncio.to_thread(run, "backtest", *arguments)).json["run"]
         by_minute.setdefault(name[: len("backtest-20250701-1200")], []).append(name)
     async with opened() as pilot:
@@ -176,4 +176,4 @@ async def test_runs_that_began_in_one_minute_are_told_apart(fresh: Path, run: Ru
         await pilot.press("g", "c")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
         shown = pilot.app.screen.text.plain  # type: ignore[attr-defined]
-        assert all(f" {name[-4:]} " in shown for name in twins)  # the end of an id tells names apart
+        assert all(f" {name[-4:]} " in shown for name in cli_equivalents)  # the end of an id tells names apart

@@ -81,7 +81,7 @@ def by_journal(name: str, run: str) -> tuple[dict[str, float | None], dict[str, 
     with JournalReader(places.run_journal(run)) as journal:
         document, points = document_of(journal, run), journal.equity(run, part="test")
         decisions = {made.key.session: str(made.proposal.action) for made in journal.decisions(run)}
-        cash = float(journal.stretches(run)["test"])
+        cash = float(journal.initial_values(run)["test"])
     held = document["baselines"]["buy-and-hold"]
     beside = [float(value) for value in held["equity"]]
     if name != "investorbench":

@@ -94,9 +94,9 @@ async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(
                 moments.update((now.desk.books.session, one.session) for one in now.market.quotes if one.session)
             return (session, RunOutcome.DONE) in decided() and not now.busy and not now.desk.running
 
-        for number, (session, twin) in enumerate(zip(SESSIONS, ("--daily", "next", "next"), strict=False)):
+        for number, (session, cli_equivalent) in enumerate(zip(SESSIONS, ("--daily", "next", "next"), strict=False)):
             await (pilot.press("n") if number else pilot.press("r"))
-            assert pilot.app.last_command == f"paperdesk {twin}"  # type: ignore[attr-defined]
+            assert pilot.app.last_command == f"paperdesk {cli_equivalent}"  # type: ignore[attr-defined]
             await until(pilot, lambda session=session: ended(session))  # type: ignore[misc]
             if not number:  # its end is not read yet: another one would come beside older books
                 await pilot.press("n")

@@ -56,8 +56,8 @@ def broken(path: Path) -> Iterator[bytes]:
 def test_a_journal_of_an_older_program_is_refused_by_whoever_meets_it(run: Run, old: Path, tmp_path: Path) -> None:
     before = old.read_bytes()
     copy = str(tmp_path / "copy.zip")
-    looks = [(name,) for name in ("status", "--daily", "halt", "orders", "cancel")]
-    for words in (*looks, ("journal", "check"), ("backup", copy)):
+    trials = [(name,) for name in ("status", "--daily", "halt", "orders", "cancel")]
+    for words in (*trials, ("journal", "check"), ("backup", copy)):
         said = run(*words)
         assert (said.code, said.err.count("\n")) == (65, 1), words
         assert "version 15" in said.err and "runs export" in said.err and str(old.parent) in said.err, words
@@ -92,7 +92,7 @@ WEEK = ("--from", "2025-03-03", "--to", "2025-03-07")
 def test_an_index_of_looks_that_cannot_be_added_to_is_refused_before_anything_is_done(
     run: Run, backtested: Path, emptied: bool
 ) -> None:
-    index = places.looks_index()
+    index = places.trial_index()
     if emptied:
         index.write_bytes(b"")
     else:

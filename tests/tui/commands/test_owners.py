@@ -82,7 +82,7 @@ def owned(journal: Path) -> Owned:
 def assert_books_add_up(journal: Path, mode: str) -> None:
     """At every close the owners' books are the account, in cash to the cent and in shares exactly."""
     with JournalReader(journal) as reader:
-        runs = {run.id: reader.stretches(run.id) for run in reader.runs()}
+        runs = {run.id: reader.initial_values(run.id) for run in reader.runs()}
         parts = [(run, part) for run, begun in runs.items() for part in (begun or {None: ZERO})]
         for run, part in parts:
             points = reader.equity(run, part, book=None)

@@ -13,11 +13,11 @@ import pytest
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.run import LookKind, WindowLook
+from engine.domain.run import Trial, TrialKind
 from engine.settings import places
 from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
-from tests.engine.look_reader import looks_in
+from tests.engine.trial_reader import looks_in
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run, contents
 
 
@@ -38,12 +38,12 @@ class Contrary(RulesExcept):
 
 def contents_but_looks(home: Path) -> dict[str, bytes]:
     """Every file of a home but the index in which looks are counted."""
-    index = str(places.looks_index().relative_to(home))
+    index = str(places.trial_index().relative_to(home))
     return {name: data for name, data in contents(home).items() if name != index}
 
 
-def looks() -> tuple[WindowLook, ...]:
-    return looks_in(places.looks_index())
+def trials() -> tuple[Trial, ...]:
+    return looks_in(places.trial_index())
 
 
 def test_with_nothing_changed_the_decision_is_said_to_be_the_same(run: Run, desk: Path) -> None:
@@ -63,8 +63,8 @@ def test_with_nothing_changed_the_decision_is_said_to_be_the_same(run: Run, desk
     assert [order["notional"] for order in both["now"]["orders"]] == [o["notional"] for o in both["then"]["orders"]]
     assert both["now"]["orders"][0]["moves"] == [] and both["then"]["model"] == both["now"]["model"]
     assert contents_but_looks(desk) == before
-    assert [(look.kind, look.symbols, str(look.first), look.first == look.last) for look in looks()] == [
-        (LookKind.REDECISION, (symbol,), session, True)
+    assert [(trial.kind, trial.symbols, str(trial.first), trial.first == trial.last) for trial in trials()] == [
+        (TrialKind.REDECISION, (symbol,), session, True)
     ] * 2
 
 
@@ -87,7 +87,7 @@ def test_what_is_left_out_stands_beside_what_was_there(run: Run, backtested: Pat
     assert all(len(line) <= 100 for line in text.splitlines())
     assert both["now"]["model"]["calls"] == both["then"]["model"]["calls"] - len(gone)
     assert contents_but_looks(backtested) == before
-    assert {look.kind for look in looks()} == {LookKind.BACKTEST, LookKind.REDECISION}
+    assert {trial.kind for trial in trials()} == {TrialKind.BACKTEST, TrialKind.REDECISION}
 
 
 def test_the_warm_up_can_be_decided_again(run: Run, backtested: Path) -> None:
@@ -166,8 +166,8 @@ def test_a_backtest_is_a_look_with_its_returns_and_a_rerun_is_the_same_look_agai
     made = run("backtest", "--strategy", "sma-cross", "--symbols", "ORVL", *WINDOW, "--json").json
     run("backtest", "--strategy", "sma-cross", "--symbols", "ORVL", *WINDOW)
     run("backtest", "--strategy", "sma-cross", "--symbols", "ORVL", *WINDOW, "--param", "fast=5")
-    first, again, other = looks()
-    assert (first.kind, first.run, first.name) == (LookKind.BACKTEST, made["run"], "sma-cross")
+    first, again, other = trials()
+    assert (first.kind, first.run, first.name) == (TrialKind.BACKTEST, made["run"], "sma-cross")
     assert (first.symbols, first.first, first.last) == (("ORVL",), FIRST, LAST)
     assert first.spec_hash == again.spec_hash != other.spec_hash
     values = [float(made["initial_value"]), *(float(point["value"]) for point in made["equity"])]
@@ -178,8 +178,8 @@ def test_a_backtest_is_a_look_with_its_returns_and_a_rerun_is_the_same_look_agai
 def test_a_step_left_out_makes_an_ablation(run: Run, fresh: Path) -> None:
     agents = ("--preset", "finvision", "--symbols", "ORVL", "--from", "2025-03-11", "--to", "2025-03-12")
     assert run("backtest", *agents, "--without", "chart", "--json").code == 0
-    (look,) = looks()
-    assert (look.kind, look.name, len(look.returns)) == (LookKind.ABLATION, "finvision", 2)
+    (trial,) = trials()
+    assert (trial.kind, trial.name, len(trial.returns)) == (TrialKind.ABLATION, "finvision", 2)
 
 
 def test_every_trial_of_a_search_is_a_look(run: Run, fresh: Path) -> None:
@@ -188,23 +188,23 @@ def test_every_trial_of_a_search_is_a_look(run: Run, fresh: Path) -> None:
         ("--test-from", "2024-10-01", "--test-to", "2024-12-31"),
     )
     found = run("tune", "z-score", "--symbols", "ORVL", *train, *test, "--trials", "6", "--json").json
-    trials = [look for look in looks() if look.last == date(2024, 9, 30)]
-    beyond = [look for look in looks() if look.first == date(2024, 10, 1)]
-    assert {look.kind for look in (*trials, *beyond)} == {LookKind.TUNE_TRIAL}
+    tried = [trial for trial in trials() if trial.last == date(2024, 9, 30)]
+    beyond = [trial for trial in trials() if trial.first == date(2024, 10, 1)]
+    assert {trial.kind for trial in (*tried, *beyond)} == {TrialKind.TUNE_TRIAL}
     # Equal parameters are one look: the best ones are measured again.
-    assert len({look.spec_hash for look in trials}) == len(trials) == found["tuned"][0]["trials"] == 6
+    assert len({trial.spec_hash for trial in tried}) == len(tried) == found["tuned"][0]["trials"] == 6
     assert len(beyond) == 1
-    assert all(look.returns for look in trials)
+    assert all(trial.returns for trial in tried)
 
 
 def test_an_audit_is_a_look_without_returns(run: Run, fresh: Path) -> None:
     assert run("audit", "--strategy", "macd", "--symbols", "ORVL", *WINDOW, "--cuts", "1").code == 0
-    (look,) = looks()
-    assert (look.kind, look.name, look.returns) == (LookKind.AUDIT, "macd", ())
+    (trial,) = trials()
+    assert (trial.kind, trial.name, trial.returns) == (TrialKind.AUDIT, "macd", ())
 
 
 def test_rows_of_a_printed_table_are_looks(run: Run, fresh: Path, real_data: Path) -> None:
     assert run("bench", "finagent", "--baselines", "--symbols", "AMZN", "--data", str(real_data)).code == 0
-    assert {look.kind for look in looks()} == {LookKind.BENCH}
-    assert {look.symbols for look in looks()} == {("AMZN",)}
-    assert {"buy-and-hold", "macd"} <= {look.name for look in looks()}
+    assert {trial.kind for trial in trials()} == {TrialKind.BENCH}
+    assert {trial.symbols for trial in trials()} == {("AMZN",)}
+    assert {"buy-and-hold", "macd"} <= {trial.name for trial in trials()}

@@ -23,7 +23,7 @@ from engine.journal.writer import JournalWriter
 from engine.reports.documents.runs import StoredKind
 from engine.settings import places
 from tests.conftest import MadeHome
-from tests.engine.look_reader import looks_in
+from tests.engine.trial_reader import looks_in
 from tests.tui.commands.conftest import Run, contents, copied
 from tui.cli import main
 
@@ -226,7 +226,7 @@ def test_a_run_of_a_desk_is_exported_and_never_pruned(run: Run, desk: Path, tmp_
 
 
 def test_pruning_says_what_goes_asks_and_keeps_the_index_of_looks(run: Run, runs: Path) -> None:
-    before, counted = contents(runs), len(looks_in(places.looks_index()))
+    before, counted = contents(runs), len(looks_in(places.trial_index()))
     asked = run("runs", "prune", "--keep", "1")
     assert asked.code == 2 and "pass --yes" in asked.err and "2 runs, " in asked.err
     assert contents(runs) == before
@@ -239,9 +239,9 @@ def test_pruning_says_what_goes_asks_and_keeps_the_index_of_looks(run: Run, runs
     assert not left.exists()
     assert not [path for path in places.runs_dir().iterdir() if path.name.startswith(("slow", "fast"))]
     assert {one["id"] for one in run("runs", "list", "--json").json["runs"]} == {"idle", "ring"}
-    assert len(looks_in(places.looks_index())) == counted == 3
+    assert len(looks_in(places.trial_index())) == counted == 3
     assert run("runs", "prune", "idle", "ring", "--yes").code == 0
-    assert "no matching run" in run("runs", "list").out and places.looks_index().exists()
+    assert "no matching run" in run("runs", "list").out and places.trial_index().exists()
     assert not places.arena_file("ring").exists() and not record.exists()
 
 

@@ -1,4 +1,4 @@
-"""Count looks at windows: every backtest, tuning trial, ablation, redecision, audit and row of a printed table."""
+"""Count trials on windows: every backtest, tuning trial, ablation, redecision, audit and row of a printed table."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 from engine.account.track_record import daily_returns
 from engine.domain.json_text import to_json
-from engine.domain.run import LookKind, Result, RunSpec, WindowLook
+from engine.domain.run import Result, RunSpec, Trial, TrialKind
 from engine.errors import ConfigError, DataError
 from engine.journal.database import WAIT, open_read_only, refuse_remains
 from engine.journal.writer import JournalWriter
 from engine.settings import places
 
 
-def check_look_index() -> None:
+def check_trial_index() -> None:
     """Raise DataError or ConfigError for an index that cannot be added to, TryAgainLater for a locked one: whoever will
-    count looks asks before anything is computed or paid for."""
-    index = places.looks_index()
+    count trials asks before anything is computed or paid for."""
+    index = places.trial_index()
     try:
         refuse_remains(index)
         if index.exists():
@@ -32,15 +32,15 @@ def check_look_index() -> None:
         ) from error
 
 
-def result_look(kind: LookKind, result: Result, time: datetime) -> WindowLook:
+def result_trial(kind: TrialKind, result: Result, time: datetime) -> Trial:
     """The look that a backtest took; one with steps left out is an ablation, whoever ran it."""
-    kind = LookKind.ABLATION if result.spec.without else kind
-    return replace(spec_look(kind, result.spec, time), returns=daily_returns(result.test))
+    kind = TrialKind.ABLATION if result.spec.without else kind
+    return replace(spec_trial(kind, result.spec, time), returns=daily_returns(result.test))
 
 
-def spec_look(kind: LookKind, spec: RunSpec, time: datetime) -> WindowLook:
+def spec_trial(kind: TrialKind, spec: RunSpec, time: datetime) -> Trial:
     """The look of a run that measures no returns."""
-    return WindowLook(
+    return Trial(
         time=time,
         kind=kind,
         run=spec.run,
@@ -52,25 +52,25 @@ def spec_look(kind: LookKind, spec: RunSpec, time: datetime) -> WindowLook:
     )
 
 
-def count_result(kind: LookKind, result: Result, time: datetime) -> None:
+def count_result(kind: TrialKind, result: Result, time: datetime) -> None:
     """Count the look of one backtest, unless it was stopped before the first session of its window."""
     if result.test.equity:
-        count_looks([result_look(kind, result, time)])
+        count_trials([result_trial(kind, result, time)])
 
 
-def count_looks(looks: Iterable[WindowLook]) -> None:
-    """Add looks to this machine's index, equal ones of one call once. Raises TryAgainLater where another process
+def count_trials(trials: Iterable[Trial]) -> None:
+    """Add trials to this machine's index, equal ones of one call once. Raises TryAgainLater where another process
     holds the index, DataError where the disk refuses."""
-    once = {look.spec_hash: look for look in looks}
+    once = {trial.spec_hash: trial for trial in trials}
     if once:
-        add_looks(places.looks_index(), once.values())
+        add_trials(places.trial_index(), once.values())
 
 
-def add_looks(index: Path, looks: Iterable[WindowLook], wait: float = WAIT) -> None:
-    """Add looks to the index at a path, all or none; it is made where there is none. Raises TryAgainLater where another
-    process holds it for longer than `wait` seconds, DataError where the disk refuses."""
+def add_trials(index: Path, trials: Iterable[Trial], wait: float = WAIT) -> None:
+    """Add trials to the index at a path, all or none; it is made where there is none. Raises TryAgainLater where
+    another process holds it for longer than `wait` seconds, DataError where the disk refuses."""
     with JournalWriter(index, wait=wait) as journal:
-        journal.looks(looks)
+        journal.trials(trials)
 
 
 def spec_hash(spec: RunSpec) -> str:

@@ -8,21 +8,21 @@ from contextlib import closing
 from datetime import date, datetime
 from pathlib import Path
 
-from engine.domain.run import LookKind, WindowLook
+from engine.domain.run import Trial, TrialKind
 from engine.journal.rows import unpacked
 
 
-def looks_in(index: Path) -> tuple[WindowLook, ...]:
+def looks_in(index: Path) -> tuple[Trial, ...]:
     """Every look, in the order of writing."""
     with closing(sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.row_factory = sqlite3.Row
         return tuple(_look_of(row) for row in connection.execute("SELECT * FROM looks ORDER BY seq"))
 
 
-def _look_of(row: sqlite3.Row) -> WindowLook:
-    return WindowLook(
+def _look_of(row: sqlite3.Row) -> Trial:
+    return Trial(
         time=datetime.fromisoformat(row["time"]),
-        kind=LookKind(row["kind"]),
+        kind=TrialKind(row["kind"]),
         run=row["run"],
         name=row["name"],
         symbols=tuple(json.loads(row["symbols"])),
