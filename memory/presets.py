@@ -230,7 +230,6 @@ def _read(name: str, table: dict[str, Any]) -> MemoryPreset:
 
 
 def _birth(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a Birth from its table."""
     values = dict(table)
     if "layer" in values:
         values["layer"] = Layer(values["layer"])
@@ -240,7 +239,6 @@ def _birth(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a preset from its table."""
     values = dict(table)
     for key, kind in (
         ("ranking", Ranking),

@@ -111,7 +111,6 @@ def prompt_version(prompt: Path, answer: type[Answer]) -> str:
 
 @cache
 def _template(prompt: Path) -> Template:
-    """The compiled prompt."""
     return _environment(prompt.parent).get_template(prompt.name)
 
 
@@ -173,7 +172,6 @@ def _figure(number: Decimal) -> str:
 
 
 def _outcome_line(outcome: Outcome) -> str:
-    """A decision and its outcome on one line."""
     made, move, asked = f"{outcome.action} {_figure(outcome.size)}", None, None
     if isinstance(outcome, ReadOutcome):
         move, asked = outcome.move, outcome.asked if outcome.was_cut else None

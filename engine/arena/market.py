@@ -351,7 +351,6 @@ class Settlement:
         )
 
     def _price(self, listing: Listing, deal: Decimal, quantity: int) -> Decimal:
-        """The price that a deal settles at."""
         if self._rules.settle == "deal":
             return deal
         return self.impact(listing, deal, quantity).quantize(self._rules.tick)

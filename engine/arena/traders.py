@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from engine.arena.rules import data_file_names, read_data_file
+from engine.arena.rules import read_data_file
 from engine.arena.view import MarketView, StockView, Wish
 from engine.domain.order import Side
 from engine.errors import PaperdeskError, UsageError
@@ -220,11 +220,6 @@ class Seating(Frozen):
         if twice:
             raise ValueError(f"{twice[0]} appears twice in the table")
         return self
-
-
-def table_names() -> Sequence[str]:
-    """Names of the tables that ship."""
-    return data_file_names(TABLES)
 
 
 def load_seating(name: str) -> Seating:

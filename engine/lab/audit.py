@@ -494,7 +494,6 @@ def _written(close: int, decimals: Iterable[int]) -> set[str]:
 
 
 def _days(text: str) -> Iterator[date]:
-    """The days that a text names."""
     for pattern in _DATES:
         for found in pattern.finditer(text):
             part = found.groupdict()

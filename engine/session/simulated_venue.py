@@ -144,7 +144,6 @@ class SimulatedVenue:
                 self._placed[order.id] = order
 
     def _sent_after(self, order: Order) -> date:
-        """The session after which an order was sent."""
         return order.session
 
     def expire_waiting(self) -> None:

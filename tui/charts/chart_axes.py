@@ -236,7 +236,6 @@ def _length(prices: Pieces, legend: Pieces) -> int:
 
 
 def _bars(view: ChartView, candles: Sequence[Candle]) -> tuple[str, str]:
-    """The number of bars in view."""
     bars = candles[-1].last - candles[0].first + 1 if candles else 0
     return f"{bars} bars" + (f" ({view.per} a candle)" if view.per > 1 else ""), "muted"
 

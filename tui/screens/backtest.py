@@ -74,7 +74,6 @@ class RunKeys(FramedScreen):
 
     @property
     def _run(self) -> BacktestState | None:
-        """The chosen run."""
         return next((one for one in self._runs if one.name == self._chosen), None)
 
     def _beyond(self, what: str) -> str:

@@ -84,7 +84,6 @@ def _remainder(one: Row) -> str:
 
 
 def _mean(name: str, title: str, form: Callable[[float], str]) -> tuple[Column, Column]:
-    """A mean and its interval."""
     bounds = Column("95 %", lambda one: amounts.between((one[name]["low"], one[name]["high"]), form), str)
     return Column(title, f"{name}.mean", form), bounds
 

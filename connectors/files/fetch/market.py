@@ -467,7 +467,6 @@ class BarsFetch:
         return True
 
     def _write_actions(self, symbols: Sequence[Symbol]) -> list[Fetched]:
-        """Write the requested actions of each symbol."""
         done = []
         for symbol in symbols:
             if (answered := self._actions.get(symbol)) is None:
