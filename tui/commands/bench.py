@@ -201,6 +201,8 @@ def bench_command(
     from engine.app.bench.bench import prepare, resumed
     from engine.app.bench.plan import BenchRequest, requested_ablations
 
+    if name not in EVERY:
+        raise click.UsageError(f"unknown bench {name}; available: {', '.join(EVERY)}")
     page = None if out is None else page_target(out)
     asked = bool(presets) or models is not None or ablations or bool(without)
     agents = asked or not (baselines or strategies)

@@ -305,7 +305,7 @@ def chosen_models(
     preset: Preset, config: Config, override: str | None = None, *, recorded: RecordedModels = ()
 ) -> tuple[dict[str, AgentSettings], dict[str, str]]:
     """Settings and model spec of every agent: the preset's wishes, changed by the configuration; a recorded model
-    stays. Nothing is opened. Raises ConfigError for an agent that there is not."""
+    stays. Nothing is opened. Raises ConfigError for an unknown agent, UsageError for a fallback that is no model."""
     known = dict(recorded)
     for where, named in (
         ("models.agents", config.models.agents),
@@ -322,6 +322,8 @@ def chosen_models(
         changes = {} if own is None else own.model_dump(exclude_unset=True)
         settings[agent] = wished.model_copy(update=changes)
         specs[agent] = override or known.get(agent) or settings[agent].model or config.models.default
+        if (other := settings[agent].fallback) is not None:  # also where the rules answer, which need none
+            parse_model_spec(other, config.endpoints)
     for owner, wish in _owners_models(preset, config).items():
         for active in preset.active_agents:
             key = for_owner(active.name, owner)
