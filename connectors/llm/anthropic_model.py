@@ -76,8 +76,12 @@ class AnthropicModel(RemoteModel):
         if options.effort is not None:
             parameters["output_config"] = {"effort": options.effort}
         if options.thinking is not None:
-            budget = {"budget_tokens": max(_LEAST_THINKING, self._endpoint.thinking_tokens)}
-            parameters["thinking"] = {"type": options.thinking, **(budget if options.thinking == "enabled" else {})}
+            parameters["thinking"] = {"type": options.thinking}
+        if options.thinking == "enabled":
+            budget = max(_LEAST_THINKING, self._endpoint.thinking_tokens)
+            parameters["thinking"]["budget_tokens"] = budget
+            # Thinking counts against the limit, which has room for the endpoint's allowance of it alone.
+            parameters["max_tokens"] += budget - self._endpoint.thinking_tokens
         if (tier := options.tier) is not None and (named := _TIERS.get(tier)) is not None:
             parameters[TIER] = named
         elif tier is not None:

@@ -316,6 +316,10 @@ async def test_options_are_sent_under_the_vendors_names(make_model, server: Fake
         assert sent["output_config"]["effort"] == "high" and sent["output_config"]["format"]
         assert (sent["thinking"], sent["service_tier"]) == ({"type": "adaptive"}, "standard_only")
 
+        await make_model().answer(question(options={"thinking": "enabled"}, settings={"max_output_tokens": 100}))
+        thought = server.requests[-1]["thinking"]["budget_tokens"]
+        assert server.requests[-1]["max_tokens"] == thought + 100, "an answer has room beside the thinking"
+
     await make_model().answer(question())
     assert not {"reasoning_effort", "verbosity", "service_tier", "thinking"} & set(server.requests[-1])
 
