@@ -32,6 +32,10 @@ BATCH_SECONDS = 0.25
 """A batched store commits when this many rows wait, or when the last commit is this long ago."""
 
 
+FORMAT_VERSIONS = slice(18, 20)
+"""Where the header of a SQLite file says how it is written and read: 2 and 2 with a write-ahead log."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """An SQL condition on the rows that are there, with its values; `complaint` is raised where it does not hold."""
@@ -284,7 +288,10 @@ def ensure_file(path: Path) -> None:
         refuse_remains(path)
         if not path.exists():
             make_folder(path.parent)
-            _put_in_place(new_journal(), path)
+            content = bytearray(new_journal())
+            # SQLite refuses at once, without waiting, where two connections turn write-ahead logging on together.
+            content[FORMAT_VERSIONS] = b"\x02\x02"
+            _put_in_place(content, path)
             _sweep(path)
         elif path.stat().st_nlink > 1:
             _sweep(path)
@@ -311,7 +318,7 @@ def new_journal() -> bytes:
         return connection.serialize()
 
 
-def _put_in_place(content: bytes, path: Path) -> None:
+def _put_in_place(content: bytes | bytearray, path: Path) -> None:
     part = part_of(path)
     try:
         # With the permissions that SQLite would give it.

@@ -121,9 +121,10 @@ from engine.journal.writer import JournalWriter
 from engine.messages.events import Noticed
 JournalWriter(Path(sys.argv[1]).with_name("loaded.db")).close()
 print("ready", flush=True)
-sys.stdin.readline()
-with JournalWriter(Path(sys.argv[1])) as journal:
-    journal.event(Noticed("r", datetime(2024, 3, 4, tzinfo=UTC), "info", "created"))
+for line in sys.stdin:
+    with JournalWriter(Path(line.strip())) as journal:
+        journal.event(Noticed("r", datetime(2024, 3, 4, tzinfo=UTC), "info", "created"))
+    print("created", flush=True)
 """
 
 
@@ -205,16 +206,21 @@ def test_of_processes_that_create_a_journal_at_once_none_loses_what_it_wrote(pat
     ]
     for writer in writers:
         assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
+    journals = [path.with_name(f"{n}.db") for n in range(100)]
+    for journal in journals:
+        for writer in writers:
+            assert writer.stdin is not None
+            writer.stdin.write(f"{journal}\n")
+            writer.stdin.flush()
+        for writer in writers:
+            assert writer.stdout is not None and writer.stdout.readline() == "created\n"
     for writer in writers:
         writer.communicate(timeout=600)
         assert writer.returncode == 0
-    with JournalReader(path) as reader:
-        assert reader.counts()["events"] == 4
-    assert quick_check(path) == ()
+    for journal in journals:
+        with JournalReader(journal) as reader:
+            assert reader.counts()["events"] == 4
+    assert quick_check(journals[-1]) == ()
     assert [file.name for file in path.parent.glob("*.part")] == []
 
 
