@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -54,7 +54,7 @@ def read_sources(file: Path | None, environ: Mapping[str, str] = os.environ, req
     for name, text in sorted(environ.items()):
         if sets_value(name):
             path = name.removeprefix(PREFIX).lower().split("__")
-            _put(values, path, text, name)
+            put(values, path, text, f"environment {name}")
             origins[".".join(path)] = f"environment {name}"
     return Sources(values, origins, file if there else None)
 
@@ -71,13 +71,15 @@ def _leaves(values: Mapping[str, Any], prefix: str = "") -> list[str]:
     return keys
 
 
-def _put(values: dict[str, Any], path: list[str], text: str, name: str) -> None:
+def put(values: dict[str, Any], path: Sequence[str], text: str, name: str) -> None:
+    """Put a text, as an environment has it, among the values of a configuration; `name` is where it comes from. Raises
+    ConfigError for a path without a section."""
     if len(path) < 2:
-        raise ConfigError(f"environment {name}: write PAPERDESK_SECTION__KEY, such as PAPERDESK_DESK__CASH")
+        raise ConfigError(f"{name}: write PAPERDESK_SECTION__KEY, such as PAPERDESK_DESK__CASH")
     *sections, key = path
     for section in sections:
         inner = values.setdefault(section, {})
         if not isinstance(inner, dict):
-            raise ConfigError(f"environment {name}: {section} is a value, not a section")
+            raise ConfigError(f"{name}: {section} is a value, not a section")
         values = inner
     values[key] = [part.strip() for part in text.split(",") if part.strip()] if key in LISTS else text
