@@ -33,7 +33,7 @@ BATCH_SECONDS = 0.25
 
 
 FORMAT_VERSIONS = slice(18, 20)
-"""Where the header of a SQLite file says how it is written and read: 2 and 2 with a write-ahead log."""
+"""The bytes of a SQLite header that say how the file is written and read: 2 and 2 with a write-ahead log."""
 
 
 @dataclass(frozen=True, slots=True)
