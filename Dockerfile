@@ -8,6 +8,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY connectors connectors
 COPY engine engine
 COPY memory memory
+COPY paperdesk paperdesk
 COPY tui tui
 RUN /opt/paperdesk/bin/pip install --no-cache-dir --no-index --no-deps --no-build-isolation .
 

@@ -75,7 +75,7 @@ $(VENV)/.runtime: requirements.lock pyproject.toml | $(VENV)/pyvenv.cfg
 	@echo "Installing what Paperdesk needs into $(VENV) (once)"
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q -j 0 tui engine connectors memory
+	@$(BIN)/python -m compileall -q -j 0 paperdesk tui engine connectors memory
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
@@ -100,4 +100,4 @@ lock: $(VENV)/pyvenv.cfg ## write the lock files anew from pyproject.toml (UPGRA
 clean: ## remove the environment, builds and caches
 	@rm -rf $(VENV) .lock-venv build dist *.egg-info htmlcov .coverage .cache .hypothesis .import_linter_cache \
 	  .mypy_cache .pytest_cache .ruff_cache
-	@find tui engine connectors memory tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find paperdesk tui engine connectors memory tests -name __pycache__ -type d -prune -exec rm -rf {} +

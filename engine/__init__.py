@@ -1,1 +1,1 @@
-"""The desk itself: what it knows, decides and records; no screen, no network, no vendor."""
+"""Paperdesk itself: what it knows, decides and records; no screen, no network, no vendor."""

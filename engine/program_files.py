@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PROGRAM = Path(__file__).resolve().parents[1]
 """The folder that the program's packages lie in."""
-PACKAGES = ("tui", "engine", "connectors", "memory")
+PACKAGES = ("paperdesk", "tui", "engine", "connectors", "memory")
 
 
 def program_text(file: Traversable) -> str:

@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs" / "glossary.md"
-PACKAGES = ("engine", "connectors", "memory", "tui")
+PACKAGES = ("engine", "connectors", "memory", "tui", "paperdesk")
 
 RETIRED = {
     "asked": "requested, request or question",

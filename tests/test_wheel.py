@@ -29,7 +29,7 @@ VERSION = PROJECT["version"]
 DIST = os.environ.get("RELEASE_DIST")
 """The folder of a release's wheel and sdist, which `make release-check` has built; else they are built here."""
 WINDOW = ("--symbols", "ORVL,HLXM", "--from", "2025-03-11", "--to", "2025-03-13")
-PACKAGES = ("tui", "engine", "connectors", "memory")
+PACKAGES = ("paperdesk", "tui", "engine", "connectors", "memory")
 BUILD = """
 import sys
 from setuptools import build_meta
@@ -132,7 +132,8 @@ def test_an_index_takes_the_metadata_and_the_changelog_has_the_version(installed
 
 
 def test_an_installed_program_runs_outside_of_the_checkout(installed: Installed, tmp_path: Path) -> None:
-    where = "import tui, engine, connectors, memory as m; print(*(p.__path__[0] for p in (tui, engine, connectors, m)))"
+    names = ", ".join(PACKAGES)
+    where = f"import {names}; print(*(package.__path__[0] for package in ({names})))"
     told = subprocess.run(
         [installed.python, "-c", where], cwd=installed.elsewhere, capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""The two user interfaces: the command line and the terminal app."""
+"""Paperdesk's two user interfaces: the command line and the terminal app."""
 
 import os
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 REPO = Path(__file__).resolve().parents[2]
-PACKAGES = ("connectors", "engine", "memory", "tui")
+PACKAGES = ("connectors", "engine", "memory", "tui", "paperdesk")
 PATIENCE = 900.0
 """Seconds for the tests of one mutant."""
 _NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info")
