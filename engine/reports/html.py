@@ -19,8 +19,10 @@ from engine.reports.summary import (
     amount,
     change,
     facts,
+    luck_rows,
     metric_rows,
     name_of,
+    over_the_market,
     remarks,
     symbol_rows,
     totals,
@@ -58,6 +60,7 @@ def html(document: Mapping[str, Any]) -> str:
         title=f"Desk {document['desk']} ({name_of(document)})" if "desk" in document else name_of(document),
         disclaimer=DISCLAIMER,
         facts=list(facts(document)),
+        luck=list(luck_rows(document)),
         tiles=_tiles(document),
         metrics=[(row.title, row.own, row.interval, *row.beside) for row in metrics],
         metric_columns=texts("", name_of(document), "95 % interval", *document["baselines"]),
@@ -108,6 +111,9 @@ def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     for name in shown:
         interval = rows[name].interval
         tiles.append((rows[name].title, rows[name].own, f"95 %: {interval}" if interval else ""))
+    if excess := (document.get("luck") or {}).get("excess_per_year"):
+        grown, _, interval = over_the_market(excess).partition(" (")
+        tiles.append(("Growth over the market", grown, interval.rstrip(")")))
     return tiles
 
 

@@ -16,7 +16,8 @@ from engine.errors import MalformedData, MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.results import result
 from engine.journal.writer import JournalWriter
-from engine.reports.documents.backtest import Document, as_text, document
+from engine.reports.documents.backtest import Document, as_text, document, returns_of
+from engine.reports.documents.luck import trials_on, with_trials
 from engine.reports.documents.records import latest_backtests
 from engine.reports.performance import Report
 from engine.settings import places
@@ -50,10 +51,21 @@ def document_of(reader: JournalReader, run: str) -> Document:
     the sessions that the journal has. Raises MissingData where the journal has no such run, or no result of it."""
     found = _stored(reader, run)
     if found is not None:
-        return found
+        return _with_trials(found)
     so_far = result(reader, run)
     noted = replace(so_far, notes=(*so_far.notes, NO_DOCUMENT), interrupted=True)
-    return document(Report(noted, label=reader.run(run).label))
+    return _with_trials(document(Report(noted, label=reader.run(run).label)))
+
+
+def _with_trials(found: Document) -> Document:
+    """A document with the looks at its window by now; one of before they were shown stays as it is."""
+    if "luck" not in found:
+        return found
+    settings = found["settings"]
+    first, last = (date.fromisoformat(settings[name]) for name in ("from", "to"))
+    trials = trials_on(found["symbols"], first, last)
+    periods, risk_free = settings["periods_per_year"], settings.get("risk_free", 0.0)
+    return {**found, "luck": with_trials(found["luck"], returns_of(found), trials, periods, risk_free)}
 
 
 def stored_figures(reader: JournalReader, run: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
+from math import ceil
 from typing import Any
 
 from engine.conventions.catalog import convention
@@ -115,8 +116,8 @@ def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
     named = document["convention"]
     rows = []
     for name, value in document["metrics"].items():
-        if name in _BOUNDS:
-            continue
+        if name in _BOUNDS or (name == "excess_return" and document.get("luck")):
+            continue  # people read the excess of `luck`, whose interval says something
         title, short = _TITLES.get(name, (name, name))
         low, high = (document["metrics"].get(bound) for bound in _INTERVALS.get(name, ("", "")))
         beside = (figure(named, name, other["metrics"].get(name)) for other in document["baselines"].values())
@@ -130,6 +131,40 @@ def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
         )
         rows.append(row)
     return rows
+
+
+def luck_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The part of chance, as pairs of a name and a value; nothing of a run without it."""
+    luck = document.get("luck")
+    if not luck:
+        return
+    yield "Luck", luck["sentence"]
+    if excess := luck["excess_per_year"]:
+        yield "Growth", f"{over_the_market(excess)} over buy and hold of the same exposure"
+    if luck["psr"] is not None:
+        needed = luck["minimum_track_record"]
+        record = "" if needed is None else f"; minimum track record {counted(ceil(needed), 'session')}"
+        yield "Sharpe", f"probabilistic {ratio(luck['psr'])}, deflated {ratio(luck['deflated_sharpe'])}{record}"
+    if random := luck["random"]:
+        shown = ", ".join(percent(random[name]) for name in ("p5", "p50", "p95"))
+        yield "Random", f"{random['traders']:,} traders return {shown} at 5, 50 and 95 %"
+    names = (("beta", ratio), ("alpha", percent), ("information_ratio", ratio))
+    market = [f"{name.replace('_', ' ')} {form(luck[name])}" for name, form in names if luck[name] is not None]
+    if market:
+        yield "Market", ", ".join(market)
+    loss, month = luck["value_at_risk"], luck["worst_month"]
+    losses = [] if loss is None else [f"{portion(loss)} of the value at risk in a day (95 %)"]
+    losses += [] if month is None else [f"worst month {month['month']} {percent(month['return'])}"]
+    if losses:
+        yield "Losses", ", ".join(losses)
+    yield from (("" if number else "Undefined", note) for number, note in enumerate(luck["notes"]))
+
+
+def over_the_market(excess: Mapping[str, float | None]) -> str:
+    """The yearly excess over the market, with its interval where there is one."""
+    shown = f"{percent(excess['value'])} a year"
+    low, high = excess["low"], excess["high"]
+    return shown if low is None or high is None else f"{shown} (95 %: {percent(low)} to {percent(high)})"
 
 
 def symbol_rows(document: Mapping[str, Any], metrics: Sequence[MetricRow]) -> Iterator[Sequence[str]]:

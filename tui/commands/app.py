@@ -127,8 +127,8 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
     from engine.app.research.backtest import first_part, run_backtest
     from engine.app.research.run_spec import check_spec, settled
     from engine.messages.events import to_plain
-    from engine.reports.documents.backtest import document
     from engine.reports.performance import BENCHMARK
+    from engine.reports.stored import stored_document
     from tui.desk.backtest_process import goes_on, stop_wanted
 
     services = replace(invocation.services(), abstain_limit=ABSTAIN_LIMIT)
@@ -150,5 +150,5 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
             connection.send({"type": "baseline", "name": name, "equity": equity})
 
     first = first_part(spec.run) if resume else None
-    report = run_backtest(services, spec, send, stop_wanted(connection), on_baseline=beside, first_part=first)
-    connection.send({"type": "result", "document": document(report)})
+    run_backtest(services, spec, send, stop_wanted(connection), on_baseline=beside, first_part=first)
+    connection.send({"type": "result", "document": stored_document(spec.run)})

@@ -462,6 +462,12 @@ def _metric(name: str, form: Callable[[float], str], ink: Any = "text", title: s
     return Column(title or name.upper(), lambda run: run["metrics"].get(name), form, ink, drop_order=order)
 
 
+def excess_per_year(run: Mapping[str, Any]) -> float | None:
+    """Logarithmic growth a year over buy and hold of the same exposure."""
+    excess = (run.get("luck") or {}).get("excess_per_year")
+    return None if excess is None else excess["value"]
+
+
 _FIGURES: tuple[Column, ...] = (
     _metric("total_return", partial(amounts.percent, digits=1), sign_ink, "RETURN", 1),
     _metric("sharpe", amounts.ratio, sign_ink, "SHARPE", 2),
@@ -469,7 +475,7 @@ _FIGURES: tuple[Column, ...] = (
     _metric("volatility", "{:.1%}".format, "text", "VOL", 4),
     _metric("sortino", amounts.ratio, sign_ink, "SORTINO", 5),
     _metric("win_rate", "{:.1%}".format, "text", "WIN", 6),
-    _metric("excess_return", partial(amounts.percent, digits=1), sign_ink, "EXCESS", 7),
+    Column("EXCESS/Y", excess_per_year, partial(amounts.percent, digits=1), ink=sign_ink, drop_order=7),
 )
 """Figures of the house convention, the most important first."""
 

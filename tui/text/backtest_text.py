@@ -14,6 +14,7 @@ from engine.reports.summary import (
     amount,
     change,
     facts,
+    luck_rows,
     metric_rows,
     name_of,
     remarks,
@@ -79,16 +80,14 @@ def _table(document: Mapping[str, Any], console: Console) -> Iterator[str]:
 
 
 def _chances(document: Mapping[str, Any], console: Console) -> Iterator[str]:
-    """The figures that may be chance, in a sentence with their intervals."""
-    rows = {row.name: row for row in metric_rows(document)}
-    figures = [
-        f"{title} {rows[name].own}" + (f" (95 % interval {rows[name].interval})" if rows[name].interval else "")
-        for name, title in (("sharpe", "Sharpe ratio"), ("excess_return", "over buy and hold"))
-        if name in rows and rows[name].own != NOTHING
-    ]
-    if figures:
+    """The Sharpe ratio with its interval, and what chance may have done."""
+    row = next((row for row in metric_rows(document) if row.name == "sharpe" and row.own != NOTHING), None)
+    if row is not None:
         yield ""
-        yield from textwrap.wrap("; ".join(figures), console.width)
+        yield f"Sharpe ratio {row.own}" + (f" (95 % interval {row.interval})" if row.interval else "")
+    if document.get("luck"):
+        yield ""
+        yield from _facts(luck_rows(document), console)
 
 
 def _plot(document: Mapping[str, Any], console: Console) -> Iterator[str]:

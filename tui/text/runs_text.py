@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.text import counted
@@ -36,6 +36,20 @@ RUNS = (
     Column("SIZE", lambda run: run["bytes"] or "", stored),
     Column("STATE", lambda run: "cannot be read" if run["problem"] else run["outcome"] or "not finished"),
 )
+
+
+LUCK: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    (
+        "Growth over the market",
+        "excess_per_year",
+        lambda excess: UNKNOWN if excess is None else percent(excess["value"]),
+    ),
+    ("Better than random", "random", lambda random: UNKNOWN if random is None else f"{random['percentile']:.0f} %"),
+    ("Looks at the window", "trials", str),
+    ("Probabilistic Sharpe", "psr", ratio),
+    ("Deflated Sharpe", "deflated_sharpe", ratio),
+)
+"""The part of chance in each run of a comparison."""
 
 
 def list_lines(document: Document) -> Iterator[str]:
@@ -77,9 +91,13 @@ def _metrics(document: Document) -> Iterator[tuple[str, ...]]:
 
     conventions = [run["convention"] for run in document["runs"]]
     for row in document["metrics"]:
+        if row["metric"] in ("excess_return", "excess_low", "excess_high"):
+            continue  # its interval says little; below is what does
         name, beside = row["metric"], zip(conventions, row["values"], strict=True)
         cells = (UNKNOWN if value is None else figure(named, name, value) for named, value in beside)
         yield (title_of(name), *cells)
+    for title, name, form in LUCK:
+        yield (title, *(UNKNOWN if run["luck"] is None else form(run["luck"][name]) for run in document["runs"]))
 
 
 def _differences(pair: Document, names: Mapping[str, str]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from engine.domain.order import ZERO
 from engine.domain.run import ModelUse, Result, RunPart
 from engine.domain.text import money, plain
 from engine.reports.documents import row_json
+from engine.reports.documents.luck import luck
 from engine.reports.documents.settings import spec_settings
 from engine.reports.performance import BENCHMARK, Measure, Report, owner_books, profit, through
 
@@ -45,6 +46,7 @@ def document(report: Report) -> Document:
         "label": report.label,
         "settings": _settings(report, measure),
         **performance(test, measure, result.model, baselines),
+        "luck": luck(test, measure, baselines.get(BENCHMARK), float(spec.rules.cost_rate) if spec.rules else 0.0),
         "warm_up": _warm_up(result, measure),
         "dropped": _dropped(result.dropped),
         "notes": list(result.notes),
@@ -117,6 +119,7 @@ def _settings(report: Report, measure: Measure) -> Document:
         "currency": report.exchange.currency,
         "periods_per_year": measure.periods_per_year,
         "price_basis": named.price_basis,
+        "risk_free": report.risk_free,
         "without": list(spec.without),
         "params": dict(spec.params),
         **spec_settings(spec),

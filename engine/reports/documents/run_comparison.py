@@ -49,7 +49,12 @@ def metric_columns(metrics: Sequence[Mapping[str, float | None]]) -> list[Row]:
 def _head(document: Document) -> Row:
     names = ("run", "symbols", "convention", "sessions", "first_session", "last_session", "final_value", "interrupted")
     kind = "strategy" if "strategy" in document else "preset"
-    return {**{name: document[name] for name in names}, "name": document[kind], "fingerprint": document["fingerprint"]}
+    return {
+        **{name: document[name] for name in names},
+        "name": document[kind],
+        "fingerprint": document["fingerprint"],
+        "luck": document.get("luck"),
+    }
 
 
 def _pair(first: Document, other: Document) -> Row:

@@ -155,10 +155,8 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     rows = {name: values for name, *values in (re.split(r"  +", line) for line in text.splitlines())}
     assert rows["Final value"][:2] == [f"{float(one['final_value']):,.2f}" for one in (slow, fast)]
     assert rows["Total return"][:2] == [f"{100 * one['metrics']['total_return']:+.2f}%" for one in (slow, fast)]
-    assert (
-        rows["Excess over buy and hold (95 % interval, lower)"][0]
-        == f"{100 * slow['metrics']['excess_low']:+.2f} points"
-    )
+    assert rows["Growth over the market"][0] == f"{100 * slow['luck']['excess_per_year']['value']:+.2f}%"
+    assert [one["luck"]["trials"] for one in found["runs"]][:2] == [2, 2], "the look at other symbols is none at theirs"
     bought = slow["trades"][0]
     assert f"BUY {bought['quantity']} ORVL at {bought['price']}: slow" in text, "two may differ in the last digit alone"
 

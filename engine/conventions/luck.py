@@ -1,0 +1,155 @@
+"""The share of luck in a track record: its Sharpe ratio against none and against the best of many trials, and its
+return against random traders and against the market.
+
+Sources: Bailey and López de Prado 2012 (probabilistic Sharpe ratio, minimum track record) and 2014 (deflated Sharpe
+ratio). Sharpe ratios here are per session unless they are called yearly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from engine.conventions.metrics import FEWEST, NONE, Floats, Interval, daily_mean_interval, deviation, ratio
+
+DISPERSION = 0.5
+"""Assumed standard deviation of the yearly Sharpe ratios of trials without skill, as sharpebench assumes it."""
+TRADERS = 1000
+CONFIDENCE = 0.95
+_EVEN = 0.001
+"""Growth within this of ours counts half as below: that of a trader who did the same up to costs and rounding."""
+_NORMAL = NormalDist()
+
+
+def probabilistic_sharpe(excess: Floats, against: float = 0.0) -> float | None:
+    """One less the p-value of the hypothesis that the Sharpe ratio is not above `against`, by length, skewness and
+    kurtosis of the record; None of a flat one."""
+    sharpe, spread = _sharpe(excess)
+    if sharpe is None or spread is None:
+        return None
+    return _NORMAL.cdf((sharpe - against) * math.sqrt(len(excess) - 1) / spread)
+
+
+def minimum_track_record(excess: Floats) -> float | None:
+    """Sessions that it takes to tell a Sharpe ratio like this one from none, at 95 %; None where it is not above 0."""
+    sharpe, spread = _sharpe(excess)
+    if sharpe is None or spread is None or sharpe <= 0:
+        return None
+    return 1.0 + (spread * _NORMAL.inv_cdf(CONFIDENCE) / sharpe) ** 2
+
+
+def best_by_chance(trials: int) -> float:
+    """The yearly Sharpe ratio that the best of a number of trials without skill is expected to have."""
+    if trials < 2:
+        return 0.0
+    first, second = (_NORMAL.inv_cdf(1 - 1 / (trials * one)) for one in (1.0, math.e))
+    return DISPERSION * ((1 - np.euler_gamma) * first + np.euler_gamma * second)
+
+
+def deflated_sharpe(excess: Floats, trials: int, periods_per_year: int) -> float | None:
+    """The probabilistic Sharpe ratio against the best of so many trials without skill."""
+    return probabilistic_sharpe(excess, best_by_chance(trials) / math.sqrt(periods_per_year))
+
+
+def _sharpe(excess: Floats) -> tuple[float | None, float | None]:
+    """The Sharpe ratio, and its standard error x sqrt(sessions - 1)."""
+    spread = deviation(excess, 1)
+    if not spread:
+        return None, None
+    sharpe = float(excess.mean()) / spread
+    standard = (excess - excess.mean()) / excess.std()
+    skewness, kurtosis = float((standard**3).mean()), float((standard**4).mean())
+    variance = 1 - skewness * sharpe + (kurtosis - 1) / 4 * sharpe * sharpe
+    return sharpe, math.sqrt(variance) if variance > 0 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Against:
+    """A run against the market that it trades in; None where one is not defined.
+
+    beta: of its daily returns to buy and hold's.
+    alpha: a year, what it earned beyond beta times buy and hold's excess return, not compounded.
+    information_ratio: mean over deviation of the daily difference to buy and hold, a year.
+    excess, excess_interval: logarithmic growth a year over buy and hold with the same mean exposure.
+    """
+
+    beta: float | None
+    alpha: float | None
+    information_ratio: float | None
+    excess: float | None
+    excess_interval: Interval
+
+
+def against_market(
+    returns: Floats, market: Floats, exposure: float | None, periods_per_year: int, risk_free: float = 0.0
+) -> Against:
+    """Daily returns held against buy and hold's of the same sessions; `risk_free` is a yearly rate."""
+    daily, gaps = risk_free / periods_per_year, returns - market
+    beta = alpha = excess = None
+    interval = NONE
+    if deviation(market, 1):
+        beta = float(np.cov(returns, market)[0, 1] / market.var(ddof=1))
+        alpha = float(returns.mean() - daily - beta * (market.mean() - daily)) * periods_per_year
+    if exposure is not None and len(returns) and returns.min() > -1 and (exposure * market).min() > -1:
+        grown = np.log1p(returns) - np.log1p(exposure * market)
+        excess = float(grown.mean()) * periods_per_year
+        low, high = daily_mean_interval(grown)
+        interval = (None, None) if low is None or high is None else (low * periods_per_year, high * periods_per_year)
+    information = ratio(float(gaps.mean()), deviation(gaps, 1)) if len(gaps) else None
+    return Against(
+        beta=beta,
+        alpha=alpha,
+        information_ratio=None if information is None else information * math.sqrt(periods_per_year),
+        excess=excess,
+        excess_interval=interval,
+    )
+
+
+def value_at_risk(returns: Floats) -> float | None:
+    """The loss, as a positive fraction, that one session in twenty exceeds; None of too few sessions."""
+    return float(-np.percentile(returns, 5)) if len(returns) >= FEWEST else None
+
+
+def random_traders(
+    prices: Sequence[Floats], *, long: float, short: float, turnover: float, cost: float, seed: int = 0
+) -> Floats:
+    """The total returns of TRADERS random traders, in order.
+
+    Each has an equal share of its money for every symbol, is in it whole or out of it, and draws anew at random
+    sessions: as often as gives the turnover, and in with the probability that gives the exposure, both on average.
+
+    prices: daily returns of each symbol, held.
+    long, short: mean share of the money that is held long and short.
+    turnover: the amount traded in the whole window, as a multiple of the money.
+    cost: of a trade, as a fraction of its amount.
+    """
+    size, days = max(1.0, long + short), len(prices[0])
+    states = np.array([0.0, size, -size])
+    chances = np.array([1 - (long + short) / size, long / size, short / size])
+    bounds = np.cumsum(chances)
+    change = float(chances @ np.abs(states[:, None] - states) @ chances)
+    often = (turnover - long - short) / ((days - 1) * change) if days > 1 and change > 0 else 0.0
+    random, worth = np.random.default_rng(seed), np.zeros(TRADERS)
+    for moves in prices:
+        draw, anew = random.random((TRADERS, days), np.float32), random.random((TRADERS, days), np.float32) < often
+        drawn = (draw > bounds[0]).astype(np.int8) + (draw > bounds[1])
+        anew[:, 0] = True
+        held = np.take_along_axis(drawn, np.maximum.accumulate(np.where(anew, np.arange(days), 0), axis=1), axis=1)
+        # What has lost everything has no logarithm: a hundred-millionth of it is as little.
+        growth = sum((held == n) @ np.log(np.maximum(1 + states[n] * moves, 1e-8)) for n in (1, 2))
+        traded = size * np.abs(np.diff(_SIGNS[held], axis=1, prepend=0)).sum(axis=1)
+        worth += np.exp(growth + traded * math.log1p(-cost)) / len(prices)
+    return np.sort(worth - 1)
+
+
+_SIGNS = np.array([0, 1, -1])
+
+
+def percentile(grown: float, others: Floats) -> float:
+    """The share of others below a total return, in percent; equals count half."""
+    below, even = others < grown - _EVEN, np.abs(others - grown) <= _EVEN
+    return 100 * float(below.mean() + even.mean() / 2)
