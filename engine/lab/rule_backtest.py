@@ -11,7 +11,7 @@ targets that rebalance move cash between symbols. An order that expired unfilled
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import ROUND_DOWN, Decimal
@@ -42,6 +42,7 @@ from engine.ports import Calendar
 from engine.simulation.price_basis import on_first_basis
 from engine.simulation.simulated_broker import Actions, MarketActivity, SimulatedBroker
 from engine.strategies.catalog import in_file, make_strategy, signals_of, strategy_class, weights_of
+from engine.strategies.learned import Learner
 from engine.strategies.strategy import (
     Fitted,
     Signal,
@@ -56,16 +57,20 @@ from engine.strategies.strategy import (
 
 
 def run_strategy(
-    spec: RunSpec, market: Market, rules: ExecutionRules | None = None, cash: Decimal | None = None
+    spec: RunSpec,
+    market: Market,
+    rules: ExecutionRules | None = None,
+    cash: Decimal | None = None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Result:
     """Run the strategy of a spec over its window. `rules` and `cash` are the convention's, with the spec's own changes,
-    where they are not given.
+    where they are not given; `report` hears how far a long training is.
 
     Raises UsageError for an unknown strategy, parameter or convention, for an empty window and for a strategy that has
     nothing to be fitted on; MissingData, StaleData or MalformedData where the bars do not cover it; MalformedData where
     a user's strategy fails.
     """
-    run = RuleRun.of(spec, market, rules, cash)
+    run = replace(RuleRun.of(spec, market, rules, cash), report=report)
     covered = coverage(spec, market)
     window_market = through(spec, market)
     played = run.play(run.strategy(), window_market, run.prices(window_market), run.sessions)
@@ -112,6 +117,7 @@ class RuleRun:
     rules, cash: costs, fills and starting cash.
     calendar: the one that decisions follow.
     sessions: the test, in order.
+    report: hears how far a long training is.
     """
 
     spec: RunSpec
@@ -120,6 +126,7 @@ class RuleRun:
     cash: Decimal
     calendar: Calendar
     sessions: Sequence[date]
+    report: Callable[[str], None] = lambda text: None
 
     @classmethod
     def of(
@@ -175,10 +182,19 @@ class RuleRun:
         notes: tuple[str, ...] = ()
         if begin is not None and isinstance(strategy, Fitted):
             training_end = seen.at(decision_time(self.calendar, before_test))
-            history = TrainingHistory(first=begin, last=before_test, symbols=self.spec.symbols, market=training_end)
+            history = TrainingHistory(
+                first=begin,
+                last=before_test,
+                symbols=self.spec.symbols,
+                market=training_end,
+                fill_at=self.rules.fill_at,
+                cost=self.rules.cost_rate,
+                report=self.report,
+            )
             with in_file(type(strategy)):
                 strategy.fit(history)
-            notes = (f"fitted on {begin} to {before_test}, which it did not trade",)
+            own = strategy.notes if isinstance(strategy, Learner) else ()
+            notes = (f"fitted on {begin} to {before_test}, which it did not trade", *own)
         elif begin is not None:
             warm_up = self.trade(strategy, window(self.calendar, begin, before_test, 0), seen, prices).test
         traded = self.trade(strategy, sessions, seen, prices)

@@ -68,6 +68,11 @@ def stored_session_table(calendar: str) -> Path | None:
     return table if table.is_file() else None
 
 
+def learned_models() -> Path:
+    """Trained models of learned strategies, by the hash of what they were trained on."""
+    return cache_dir() / "models"
+
+
 def logs_dir() -> Path:
     """Folder of the rotating logs."""
     return _folder("log", "logs")

@@ -25,6 +25,7 @@ from engine.domain.market import PriceHistory, Symbol
 from engine.errors import MalformedData, UsageError
 from engine.program_files import program_text
 from engine.settings.user_code import failures_of, load_name
+from engine.strategies.learned import Learner
 from engine.strategies.strategy import (
     REGISTERED,
     Signal,
@@ -80,12 +81,17 @@ def _tables() -> dict[str, Any]:
     return tomllib.loads(program_text(Path(__file__).with_name("finagent.toml")))
 
 
-@cache
 def strategy_names() -> tuple[str, ...]:
-    """Every registered name, sorted."""
+    """Every registered name, sorted; of learned ones those whose extra is installed."""
+    found = _registered().items()
+    return tuple(sorted(name for name, one in found if not issubclass(one, Learner) or one.is_installed()))
+
+
+@cache
+def _registered() -> Mapping[str, type[Strategy]]:
     for module in pkgutil.iter_modules(engine.strategies.__path__):
         import_module(f"{engine.strategies.__name__}.{module.name}")
-    return tuple(sorted(REGISTERED))
+    return REGISTERED
 
 
 def strategy_class(name: str) -> type[Strategy]:
@@ -93,14 +99,19 @@ def strategy_class(name: str) -> type[Strategy]:
     none, and what `load_class` raises."""
     if ":" in name or name.endswith(".py"):
         return load_class(name)
-    return _rule_class(name)
+    if name not in _registered():
+        names = strategy_names()
+        raise UsageError(
+            f"unknown strategy {name}{nearest(name, names)}; available: {', '.join(names)}, and FILE:CLASS"
+        )
+    return _registered()[name]
 
 
 def make_strategy(name: str, params: Mapping[str, str] | None = None) -> Strategy:
     """A strategy from its name and `--param key=value` texts, defaults for the rest.
 
     Raises UsageError for an unknown name or parameter (naming the nearest) and for a value of the wrong type or outside
-    its bounds, and what `load_class` raises.
+    its bounds, ConfigError for a learned one whose extra is not installed, and what `load_class` raises.
     """
     chosen = strategy_class(name)
     with in_file(chosen):
@@ -110,17 +121,11 @@ def make_strategy(name: str, params: Mapping[str, str] | None = None) -> Strateg
 def make_rule(name: str, params: Mapping[str, str] | None = None) -> SignalStrategy:
     """A registered rule from its name and parameters, defaults for the rest, for a tool of the agents. Raises
     UsageError as `make_strategy` does."""
-    chosen = _rule_class(name)
-    return chosen(**parsed(chosen, name, params or {}))
-
-
-def _rule_class(name: str) -> type[SignalStrategy]:
-    names = strategy_names()
-    if name not in names:
-        raise UsageError(
-            f"unknown strategy {name}{nearest(name, names)}; available: {', '.join(names)}, and FILE:CLASS"
-        )
-    return REGISTERED[name]
+    chosen = strategy_class(name)
+    if issubclass(chosen, Learner):
+        raise UsageError(f"{name} is fitted before it answers: a tool of agents is a rule")
+    rule: SignalStrategy = chosen(**parsed(chosen, name, params or {}))  # type: ignore[assignment]
+    return rule
 
 
 _ROUNDING = Fraction(1, 10**9)

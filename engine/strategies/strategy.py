@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.domain.market import PriceHistory, Symbol
+from engine.domain.run import FillAt
 from engine.errors import UsageError
 from engine.market.as_of import MarketAsOf
 
@@ -204,12 +205,19 @@ Strategy = SignalStrategy | WeightStrategy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingHistory:
-    """The training part of a run: the sessions from `first` to `last`, as they were known after the close of `last`."""
+    """The training part of a run: the sessions from `first` to `last`, as they were known after the close of `last`.
+
+    fill_at, cost: when orders fill in the test, and what they cost as a fraction of their amount.
+    report: hears how far a long training is.
+    """
 
     first: date
     last: date
     symbols: Sequence[Symbol]
     market: MarketAsOf
+    fill_at: FillAt = FillAt.NEXT_OPEN
+    cost: Decimal = Decimal(0)
+    report: Callable[[str], None] = lambda text: None
 
     def bars(self, symbol: Symbol) -> PriceHistory:
         """A symbol's bars of the training part, on the split basis of the last. Raises MissingData for one that had
@@ -226,15 +234,15 @@ class Fitted(Protocol):
         """Learn from the training part; nothing later can be read through it."""
 
 
-REGISTERED: dict[str, type[SignalStrategy]] = {}
+REGISTERED: dict[str, type[Strategy]] = {}
 """Every registered strategy by name."""
 
-_Rule = TypeVar("_Rule", bound=SignalStrategy)
+_Rule = TypeVar("_Rule", bound=Strategy)
 
 
 def registered(rule: type[_Rule]) -> type[_Rule]:
     """Register a strategy by its name: the decorator of every class of this package that the command line knows."""
-    REGISTERED[rule.name] = rule
+    REGISTERED[rule.name] = rule  # type: ignore[assignment]
     return rule
 
 

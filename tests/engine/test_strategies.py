@@ -20,7 +20,7 @@ FINAGENT_LIKE = [
     ("macd", {"fast": "6", "slow": "14", "rows": "15"}),
     ("kdj-rsi", {"lines": "mean", "rows": "15", "overbought": "55", "oversold": "45"}),
 ]
-EVERY = [(name, {}) for name in strategy_names()] + FINAGENT_LIKE
+EVERY = [(name, {}) for name in strategy_names() if hasattr(strategy_class(name), "signals")] + FINAGENT_LIKE
 
 
 def history(closes: list[float], symbol: str = "ACME", first: date = date(2020, 1, 2)) -> PriceHistory:

@@ -222,8 +222,8 @@ def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
     from engine.app.research.backtest import run_backtest
 
     try:
-        with interruptible() as stop, session_progress() as publish:
-            run_backtest(services, spec, publish, stop, first_part=stopped)
+        with interruptible() as stop, session_progress() as publish, work_line() as report:
+            run_backtest(services, spec, publish, stop, first_part=stopped, report=report)
     except KeyboardInterrupt:
         kept = f"what was done is kept: see `paperdesk report --run {spec.run}`"
         raise Interrupted(f"interrupted; {kept}, {_go_on(spec.run)}") from None

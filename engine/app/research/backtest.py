@@ -80,11 +80,12 @@ def run_backtest(
     baselines: Sequence[str] = BASELINES,
     kind: TrialKind = TrialKind.BACKTEST,
     first_part: FirstPart | None = None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Report:
     """Run a backtest and its `baselines` and keep the run's journal. `publish` hears every event, `stop` is asked
     before each session, `on_baseline` gets each baseline before the run begins; `market` is the run's where it is
     loaded already. It is counted as a trial of a `kind` on its window. A run that was stopped goes on from its
-    `first_part`.
+    `first_part`; `report` hears how far a strategy's training is.
 
     Raises UsageError, DataError, ConfigError, CredentialsRefused, and TryAgainLater where another process plays the
     run, before anything is kept.
@@ -100,7 +101,7 @@ def run_backtest(
         started = services.clock.now() if first_part is None else first_part.run.started
         _begin(journal, publish, prepared, label, started)
         try:
-            result = _played(services, prepared, journal, publish, stop, first_part=first_part)
+            result = _played(services, prepared, journal, publish, stop, first_part=first_part, report=report)
         except BaseException as error:
             outcome = RunOutcome.FAILED if isinstance(error, Exception) else RunOutcome.INTERRUPTED
             detail = str(error) if isinstance(error, PaperdeskError) else type(error).__name__
@@ -110,13 +111,13 @@ def run_backtest(
             raise
         extra = {**result.extra, "code": code_hash(user_code(spec))}
         result = replace(result, notes=(*result.notes, *_notes(services, prepared, result)), extra=extra)
-        report = Report(result, beside, label, services.config.metrics.risk_free, services.config.exchanges)
-        store_document(journal, report)
+        made = Report(result, beside, label, services.config.metrics.risk_free, services.config.exchanges)
+        store_document(journal, made)
         journal.backtest_result(spec.run, result, services.clock.now())
     now = services.clock.now()
     count_result(kind, result, now)
     _publish_end(publish, result, now)
-    return report
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +185,11 @@ def _played(
     stop: Stop,
     *,
     first_part: FirstPart | None,
+    report: Callable[[str], None],
 ) -> Result:
     spec, preset, models = prepared.spec, prepared.preset, prepared.models
     if preset is None or models is None:
-        return run_strategy(spec, prepared.market, *with_costs(spec, services.config))
+        return run_strategy(spec, prepared.market, *with_costs(spec, services.config), report)
     agents = AgentRun(
         services=services,
         spec=spec,

@@ -17,6 +17,7 @@ WINDOW = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-14")
     [
         ("tune", ("optuna",), ("tune", "macd", *WINDOW)),
         ("tune", ("optuna",), ("bench", "finagent", "--baselines", "--tune", "5", "--data", "nowhere")),
+        ("ml", ("lightgbm",), ("backtest", "--strategy", "lgbm", "--warm-up-from", "2024-01-02", *WINDOW)),
         ("serve", ("textual_serve", "aiohttp"), ("serve", "--port", "0")),
     ],
 )
@@ -29,3 +30,9 @@ def test_a_missing_extra_is_named_in_one_line(
     assert (ended.code, ended.out, ended.err.count("\n")) == (78, "", 1)
     assert f"'paperdesk[{extra}]'" in ended.err and extra in PYPROJECT["project"]["optional-dependencies"]
     assert run("doctor").code == 0
+
+
+def test_a_learned_strategy_is_listed_where_its_extra_is_installed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "lgbm" in run("backtest", "--strategy", "lgmb", *WINDOW).err.partition("available")[2]
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    assert "lgbm" not in run("backtest", "--strategy", "lgmb", *WINDOW).err.partition("available")[2]
