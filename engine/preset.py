@@ -23,6 +23,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from engine.agents.agent import Agent
 from engine.agents.portfolio import PORTFOLIO_STEPS
+from engine.agents.reflections import BOTH_TERMS, PERFORMANCE
 from engine.agents.registry import Agents, ablations, inputs_of, registered, step_groups, steps_of
 from engine.domain.decision import DESK, HORIZON_TYPES, RetrievalType, TradeValues
 from engine.domain.market import Symbol
@@ -222,6 +223,9 @@ class Preset(settings.Frozen):
     """Limits of a trade's size."""
     windows: Windows = Windows()
     """Lookbacks of the agents."""
+    performance_questions: Literal[1, 2] = 2
+    """Questions about performance: one for the short term and one for the medium term, as in the paper, or one about
+    both, which costs half. Source: FinVision §3.3 [V3]."""
     load: tuple[str, ...] = ()
     """Agents of the user's own, as `FILE.py:NAME`, the file relative to the preset's; `steps` names their steps."""
     agents: dict[str, settings.AgentSettings] = {}
@@ -342,7 +346,8 @@ class Preset(settings.Frozen):
     @property
     def questions(self) -> tuple[str, ...]:
         """The questions about a symbol, in order, by the names that events give them."""
-        return tuple(question for agent in self.active_agents for question in agent.questions)
+        both = {PERFORMANCE.name: (BOTH_TERMS,)} if self.performance_questions == 1 else {}
+        return tuple(name for agent in self.active_agents for name in both.get(agent.name, agent.questions))
 
     @property
     def cites_memories(self) -> bool:

@@ -54,6 +54,15 @@ name = "finvision-without-chart"
 without = ["chart"]
 ```
 
+A preset can ask less of its models than its paper does:
+
+```toml
+extends = "finvision"
+name = "finvision-thrifty"
+performance_questions = 1  # one question about short and medium term in place of two
+without = ["vision"]       # tables of figures in place of pictures
+```
+
 An unknown key is refused with the nearest one that there is.
 """
 

@@ -25,13 +25,18 @@ def test_every_key_has_a_meaning_and_every_step_is_there() -> None:
     assert all(f"`{feature}`" in presets_page.FEATURES for feature in FEATURES)
 
 
-def test_the_ablation_of_the_page_is_a_preset(tmp_path: Path) -> None:
-    (text,) = examples(presets_page.HEAD)
-    (tmp_path / "own.toml").write_text(text)
-
-    own = load_preset(str(tmp_path / "own.toml"))
-
-    assert own == load_preset("finvision").without(("chart",)).model_copy(update={"name": "finvision-without-chart"})
+def test_the_ablations_of_the_page_are_presets(tmp_path: Path) -> None:
+    finvision = load_preset("finvision")
+    thrifty = {"name": "finvision-thrifty", "performance_questions": 1}
+    expected = [
+        finvision.without(("chart",)).model_copy(update={"name": "finvision-without-chart"}),
+        finvision.without(("vision",)).model_copy(update=thrifty),
+    ]
+    for number, text in enumerate(examples(presets_page.HEAD)):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text)
+        assert load_preset(str(file)) == expected.pop(0)
+    assert not expected
 
 
 def test_the_owners_of_the_page_are_a_preset(tmp_path: Path) -> None:

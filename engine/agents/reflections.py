@@ -188,19 +188,27 @@ HIGH_LEVEL = Agent(
 
 @dataclass(frozen=True, slots=True)
 class PerformanceView(View):
-    """The outcomes of the last decisions for a symbol, oldest first. Source: FinVision §3.3 [V3]."""
+    """The outcomes of the last decisions for a symbol, oldest first. Source: FinVision §3.3 [V3].
 
-    term: Literal["short", "medium"]
+    term: the short or the medium one; empty: both in one question, of which the short term has the last `recent`.
+    """
+
+    term: Literal["short", "medium", ""]
     outcomes: tuple[Outcome, ...]
+    recent: int = 0
 
     @property
     def question(self) -> str:
-        """The question about this term."""
-        return f"{self.term}-term reflection"
+        """The question about this term, or about both."""
+        return f"{self.term}-term reflection" if self.term else BOTH_TERMS
 
     def summary(self) -> str:
         """The view in a few words."""
-        return f"{len(self.outcomes)} outcomes, {self.term} term"
+        return f"{len(self.outcomes)} outcomes, {f'{self.term} term' if self.term else 'both terms'}"
+
+
+BOTH_TERMS = "performance reflection"
+"""The one question about both terms."""
 
 
 class PerformanceReflection(Answer):
@@ -218,10 +226,18 @@ class PerformanceReflection(Answer):
         return tuple(shortened(line, 14) for line in Answer.lines(self))
 
 
+class BothTerms(PerformanceReflection):
+    """A judgement of the medium term, and one of the short term beside it: the answer to one question about both."""
+
+    short_term: PerformanceReflection = Field(repr=False)
+    """The same three judgements of the short term alone."""
+
+
 PERFORMANCE = Agent(
     name="performance-reflection",
     view=PerformanceView,
     answer=PerformanceReflection,
+    answer_to=lambda view: PerformanceReflection if view.term else BothTerms,
     rule="engine.offline.reflections:on_performance",
     reads=frozenset({Reads.HISTORY}),
     questions=("short-term reflection", "medium-term reflection"),

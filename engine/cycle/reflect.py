@@ -82,17 +82,34 @@ async def on_decisions(context: StepContext, gathered: Gathered) -> Finding[agen
     return await context.ask(agents.HIGH_LEVEL, view, learned)
 
 
+async def on_both_terms(context: StepContext) -> Finding[agents.PerformanceReflection]:
+    """The outcomes of recent decisions over two terms, where the preset asks one question about both."""
+    return await _on_performance(context, "") if context.preset.performance_questions == 1 else Finding()
+
+
 async def on_performance(
-    context: StepContext, term: Literal["short", "medium"]
+    context: StepContext, term: Literal["short", "medium"], both: Finding[agents.PerformanceReflection]
 ) -> Finding[agents.PerformanceReflection]:
-    """The outcomes of recent decisions over one of two terms. Source: FinVision §3.3 [V3]."""
-    windows, name = context.preset.windows, f"{term}-term reflection"
+    """The outcomes of recent decisions over one of two terms: a question of its own, or a part of the answer about
+    both. Source: FinVision §3.3 [V3]."""
+    if context.preset.performance_questions == 2:
+        return await _on_performance(context, term)
+    if term == "short" and isinstance(both.value, agents.BothTerms):
+        return Finding(both.value.short_term)
+    return both if term == "medium" else Finding()
+
+
+async def _on_performance(
+    context: StepContext, term: Literal["short", "medium", ""]
+) -> Finding[agents.PerformanceReflection]:
+    windows, name = context.preset.windows, f"{term}-term reflection" if term else agents.BOTH_TERMS
     if (left_out := context.without("performance-reflection", name)) is not None:
         return left_out
     past = context.outcomes(windows.short_term if term == "short" else windows.medium_term)
     if not past:
         return Finding(absent=f"{name}: there is no past yet")
-    return await context.ask(agents.PERFORMANCE, agents.PerformanceView(*context.subject, term, past))
+    recent = min(windows.short_term, len(past))
+    return await context.ask(agents.PERFORMANCE, agents.PerformanceView(*context.subject, term, past, recent))
 
 
 async def on_signals(context: StepContext) -> Finding[agents.SignalReflection]:

@@ -43,12 +43,17 @@ SHARE_OF_GOOD, SHARE_OF_POOR = 0.6, 0.4
 """Shares of right trades from which, and up to which, they count as effective and as ineffective."""
 
 
-def on_performance(view: PerformanceView) -> Mapping[str, str]:
-    """Answer as a PerformanceReflection, as plain JSON."""
+def on_performance(view: PerformanceView) -> Mapping[str, Any]:
+    """Answer as a PerformanceReflection, or as BothTerms, as plain JSON."""
+    short = {} if view.term else {"short_term": _performance(view.outcomes[-view.recent :])}
+    return _performance(view.outcomes) | short
+
+
+def _performance(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
-        "effectiveness": _effectiveness(view.outcomes),
-        "key_factors": _key_factors(view.outcomes),
-        "return_trend": _return_trend(view.outcomes),
+        "effectiveness": _effectiveness(outcomes),
+        "key_factors": _key_factors(outcomes),
+        "return_trend": _return_trend(outcomes),
     }
 
 

@@ -89,6 +89,29 @@ def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServe
         assert {"<<<" in answer.messages[0].text for answer in charts} == {not seen}
 
 
+def test_a_preset_may_ask_once_about_both_terms_and_show_tables(tmp_path: Path) -> None:
+    thrifty = tmp_path / "thrifty.toml"
+    thrifty.write_text('extends = "finvision"\nname = "t"\nperformance_questions = 1\nwithout = ["vision"]\n')
+    first, last = SPEC.first, date(2024, 2, 23)
+    found = {}
+    for preset in ("finvision", str(thrifty)):
+        spec = replace(SPEC, preset=preset, model="offline", first=first, last=last, run=Path(preset).stem)
+        run_backtest(services(Config(), NOON), spec)
+        found[preset] = trails(Path(preset).stem)
+    twice, once = (Counter(a.agent for one in some for a in one.answers) for some in found.values())
+    # None on the first session, which has no past.
+    assert once["performance-reflection"] == len(found["finvision"]) - 1 > 5
+    assert twice - once == {"performance-reflection": once["performance-reflection"]}
+    shown = [{a.seen for one in some for a in one.answers if a.charts} for some in found.values()]
+    assert shown[1] == {False}
+    for one, other in zip(*found.values(), strict=True):
+        # What the decision reads of each term is the same, whichever way it was asked: the rules answer both alike.
+        read = [a.messages[0].text.partition("Past decisions, ")[2] for t in (one, other) for a in t.answers[-1:]]
+        assert read[0] == read[1]
+    asked = [a for one in found[str(thrifty)] for a in one.answers if a.agent == "performance-reflection"]
+    assert "the last 5 of them are the short term" in asked[-1].messages[0].text
+
+
 def test_nor_when_a_decision_is_redecided(server: FakeLLMServer) -> None:
     config = seeing(server)
     run_backtest(services(config, NOON), replace(SPEC, first=date(2024, 2, 14), run="first"))
