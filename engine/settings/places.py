@@ -73,6 +73,11 @@ def learned_models() -> Path:
     return cache_dir() / "models"
 
 
+def frames_folder(name: str) -> Path:
+    """The data folder of DataFrames that a caller of the library gave, by a digest of their contents."""
+    return cache_dir() / "frames" / _part("frames", name)
+
+
 def logs_dir() -> Path:
     """Folder of the rotating logs."""
     return _folder("log", "logs")

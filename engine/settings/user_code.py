@@ -64,11 +64,21 @@ def load_name(
     return getattr(module, name)
 
 
+_ADOPTED: set[str] = set()
+"""Modules of the user's that were imported by others, and from which a class was handed over."""
+
+
+def adopt(user_class: type) -> None:
+    """Take the module of a class that was handed over for the user's code."""
+    _ADOPTED.add(user_class.__module__)
+    _close_own_folders()
+
+
 @contextmanager
 def failures_of(user_class: type, failed: type[PaperdeskError]) -> Iterator[None]:
     """Turn what a class of the user's raises into `failed`, naming file and line; a class of ours raises as it does."""
-    module = sys.modules[user_class.__module__]
-    if not module.__name__.startswith(_PREFIX):
+    name = user_class.__module__
+    if not name.startswith(_PREFIX) and name not in _ADOPTED:
         yield
         return
     try:
@@ -76,7 +86,9 @@ def failures_of(user_class: type, failed: type[PaperdeskError]) -> Iterator[None
     except PaperdeskError:
         raise
     except Exception as error:  # anything may go wrong in code that others wrote
-        raise failed(_located(error, str(module.__file__))) from error
+        frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+        files = (frame.f_code.co_filename for frame in frames if frame.f_globals.get("__name__") == name)
+        raise failed(_located(error, next(files, name))) from error
 
 
 def code_files(references: Iterable[str]) -> tuple[Path, ...]:
@@ -180,13 +192,18 @@ def _no_attaching(action: int, file: str | None, *_: object) -> int:
 def line_at_work() -> str:
     """FILE:LINE of the innermost code of the user's on the stack, or the thread where nothing on it is ours: code of
     the user's may have others run its calls. Empty where there is none."""
-    frame, ours = sys._getframe(), False
+    frame, ours, adopted = sys._getframe(), False, ""
     while frame.f_back is not None:
         frame = frame.f_back
         name = str(frame.f_globals.get("__name__"))
         if name.startswith(_PREFIX):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        ours = ours or (name.partition(".")[0] in PACKAGES and name not in _HOOKS)
+        if name in _ADOPTED and not adopted:
+            adopted = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        if name.partition(".")[0] in PACKAGES and name not in _HOOKS:
+            if adopted:
+                return adopted  # called by us; what calls us is no strategy at work
+            ours = True
     thread = threading.current_thread()
     alone = ours or thread is threading.main_thread() or not _module.cache_info().currsize
     return "" if alone else f"thread {thread.name}"

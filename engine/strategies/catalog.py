@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import pkgutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ import engine.strategies
 from engine.domain.market import PriceHistory, Symbol
 from engine.errors import MalformedData, UsageError
 from engine.program_files import program_text
-from engine.settings.user_code import failures_of, load_name
+from engine.settings.user_code import adopt, failures_of, load_name
 from engine.strategies.learned import Learner
 from engine.strategies.strategy import (
     REGISTERED,
@@ -42,13 +43,40 @@ from engine.strategies.strategy import (
 def load_class(reference: str) -> type[Strategy]:
     """The class that `FILE:CLASS` names. Raises UsageError for a file or class that is not there and for one that is
     no strategy, MalformedData naming file and line where the file cannot be run."""
-    found = load_name(reference, absent=UsageError, failed=MalformedData)
+    return _checked(reference, load_name(reference, absent=UsageError, failed=MalformedData))
+
+
+def _checked(reference: str, found: Any) -> type[Strategy]:
     if not isinstance(found, type) or not any(callable(getattr(found, name, None)) for name in ("weights", "signals")):
         raise UsageError(f"{reference}: not a strategy, which is a class with weights(view) or signals(history)")
     if not hasattr(found, "name"):
         found.name = found.__name__  # type: ignore[attr-defined]
     strategy: type[Strategy] = found
     return strategy
+
+
+_HANDED_OVER: dict[str, tuple[object, type[Strategy]]] = {}
+"""Classes and functions that a caller of the library gave, by the names under which this process finds them."""
+_LOCK = Lock()
+
+
+def named_strategy(given: type | Callable[..., Any]) -> str:
+    """The name, such as `<Momentum>`, by which this process from now on finds a class, or a function that answers the
+    weights of a view. Raises UsageError for what is no strategy."""
+    name = getattr(given, "__name__", type(given).__name__)
+    strategy = given
+    if not isinstance(given, type) and callable(given):
+        strategy = type(name, (), {"weights": staticmethod(given), "__module__": given.__module__})
+    checked = _checked(name, strategy)
+    adopt(checked)
+    with _LOCK:
+        known = next((label for label, (one, _) in _HANDED_OVER.items() if one is given), None)
+        if known is not None:
+            return known
+        same = sum(one.__name__ == name for _, one in _HANDED_OVER.values())
+        label = f"<{name} {same + 1}>" if same else f"<{name}>"
+        _HANDED_OVER[label] = given, checked
+        return label
 
 
 def in_file(strategy: type) -> AbstractContextManager[None]:
@@ -97,6 +125,10 @@ def _registered() -> Mapping[str, type[Strategy]]:
 def strategy_class(name: str) -> type[Strategy]:
     """The class of a registered name or of `FILE:CLASS`. Raises UsageError, naming the nearest name, where there is
     none, and what `load_class` raises."""
+    if name.startswith("<"):
+        if name not in _HANDED_OVER:
+            raise UsageError(f"the strategy {name} was a class or function of another Python session: give it again")
+        return _HANDED_OVER[name][1]
     if ":" in name or name.endswith(".py"):
         return load_class(name)
     if name not in _registered():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,12 +66,14 @@ def progress_bar() -> Iterator[Show]:
 
 
 @contextmanager
-def session_progress() -> Iterator[Publish]:
+def session_progress(
+    bar: Callable[[], AbstractContextManager[Show]] = progress_bar,
+) -> Iterator[Publish]:
     """Yield what draws the sessions of a run from its events."""
     from engine.messages.events import SessionOpened, SessionSettled
 
     what, done, total = "", 0, 0
-    with progress_bar() as show:
+    with bar() as show:
 
         def draw(event: Event) -> None:
             nonlocal what, done, total

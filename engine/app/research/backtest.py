@@ -65,6 +65,10 @@ BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "rand
 """The strategies that every result is compared with."""
 
 NEVER_TRADED = "the run never traded: its figures are those of cash"
+HANDED_OVER = (
+    "the strategy was handed over by a Python session: its code is not kept, so the run can be neither repeated nor "
+    "audited; name it as FILE.py:NAME for that"
+)
 
 OnBaseline = Callable[[str, Result], None]
 
@@ -222,6 +226,8 @@ def _notes(services: Services, prepared: _Prepared, result: Result) -> Iterator[
     measure = Measure(known, prepared.spec.symbols, exchanges.of_portfolio(prepared.spec.symbols))
     if known.measured == "decisions" and (note := unmeasured(known, measure.of_run(result.test))):
         yield note
+    if (prepared.spec.strategy or "").startswith("<"):
+        yield HANDED_OVER
     if prepared.preset is not None:
         yield from model_notes(services, prepared.preset, prepared.spec)
 

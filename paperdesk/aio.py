@@ -1,0 +1,12 @@
+"""The functions of the library that take long, to be awaited: `await paperdesk.aio.backtest(...)`."""
+
+from __future__ import annotations
+
+from paperdesk import calls
+from paperdesk.threads import awaited
+
+__all__ = ["audit", "backtest", "tune"]
+
+backtest = awaited(calls.backtest)
+audit = awaited(calls.audit)
+tune = awaited(calls.tune)

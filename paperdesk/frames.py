@@ -1,0 +1,54 @@
+"""DataFrames of daily bars as a data folder: the way of every file of a vendor, checks included.
+
+The folder is named by its contents and kept in the cache, so that a run's certificate, trail and repetition find it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from engine.domain.fetched import FileImport
+from engine.errors import UsageError
+from engine.services import Services
+from engine.settings import places
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ACTIONS = {"dividends", "stock splits"}
+"""Columns of corporate actions, as yfinance names them."""
+
+
+def folder_of(services: Services, frames: Mapping[str, pd.DataFrame]) -> str:
+    """The data folder of DataFrames by symbol. Raises UsageError for none, MalformedData naming the row for bars that
+    cannot be."""
+    if not frames:
+        raise UsageError("data has no DataFrame; give {symbol: DataFrame}")
+    texts = {symbol.upper(): _csv(frame) for symbol, frame in frames.items()}
+    digest = hashlib.sha256("".join(f"{symbol}\n{text}" for symbol, text in sorted(texts.items())).encode())
+    folder = places.frames_folder(digest.hexdigest()[:16])
+    if folder.exists():
+        return str(folder)
+    places.make_folder(folder.parent)
+    with TemporaryDirectory(dir=folder.parent) as made:
+        for symbol, text in texts.items():
+            file = Path(made) / f"{symbol}.csv"
+            file.write_text(text, encoding="utf-8")
+            actions = _ACTIONS & {name.lower() for name in text.partition("\n")[0].split(",")}
+            kinds = ("prices", "actions") if actions else ("prices",)
+            services.import_file(FileImport(kinds=kinds, file=file, folder=Path(made) / "data", symbols=(symbol,)))
+        if not folder.exists():  # another thread may have been as quick
+            shutil.move(Path(made) / "data", folder)
+    return str(folder)
+
+
+def _csv(frame: pd.DataFrame) -> str:
+    """The frame as a file of a vendor; its index are the days, unless a column is."""
+    named = {str(name).lower() for name in frame.columns} & {"date", "day", "time", "timestamp", "datetime"}
+    text: str = frame.to_csv(index=not named, index_label=None if named else "date")
+    return text
