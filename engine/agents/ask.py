@@ -96,6 +96,7 @@ class Asker:
         temperature is dropped
     on_unanswered: receives every call that no agent got an answer from
     late_abstains: a call that passed its deadline is an abstention, in a run that waits for nobody
+    ahead: questions are asked before their session, for an asker of it
     """
 
     models: Mapping[str, LanguageModel]
@@ -108,6 +109,7 @@ class Asker:
     insisted: frozenset[str] = frozenset()
     on_unanswered: Callable[[QuestionKey, UnansweredCall], None] = lambda key, call: None
     late_abstains: bool = False
+    ahead: bool = False
 
     def model_of(self, agent: str, owner: str = "") -> LanguageModel:
         """The model that an agent asks, for an owner that has one of its own. Raises ConfigError where there is
@@ -231,6 +233,7 @@ class Asker:
             options=self.options_of(key.agent),
             sample=key.sample,
             rule=agent.rule,
+            ahead=self.ahead,
         )
 
 

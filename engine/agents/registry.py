@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
-from engine.agents.agent import DECIDING, Agent, Inputs, Reads, Report
+from engine.agents.agent import DECIDING, MARKET_ALONE, Agent, Inputs, Reads, Report
 from engine.agents.chart import CHART
 from engine.agents.debate import COMMENT, RECONSIDER
 from engine.agents.decision import DECISION, EVIDENCE_DECISION, WHOLE_DECISION
@@ -106,6 +106,16 @@ def waits_for(agent: Agent[Any, Any], agents: Mapping[str, Agent[Any, Any]]) -> 
             or (other.words_searches and Reads.MEMORY in agent.reads)
         )
     )
+
+
+def market_alone(agents: Agents) -> Agents:
+    """The agents that read nothing but the market, and answers of others that do: no earlier session changes what they
+    are asked."""
+    alone: dict[str, Agent[Any, Any]] = {}
+    for name, agent in agents.items():
+        if agent.reads <= MARKET_ALONE and all(other in alone for other in waits_for(agent, agents)):
+            alone[name] = agent
+    return alone
 
 
 def cut(inputs: Inputs, agent: Agent[Any, Any], agents: Mapping[str, Agent[Any, Any]]) -> Inputs:

@@ -250,7 +250,7 @@ def own_reports(
     begin: Steps,
     agents: Agents,
     new: Task[Received],
-    recalled: Task[Gathered],
+    recalled: Task[Gathered] | None,
     shipped: Mapping[str, Task[Finding[Any]]],
 ) -> Sequence[Task[OwnAnswer]]:
     """The preset's own agents under way, each as soon as the agents whose answers it reads have answered, and memory

@@ -24,11 +24,16 @@ async def gather_all(waiting: Iterable[Awaitable[T]]) -> Sequence[T]:
     try:
         return await asyncio.gather(*tasks)
     except BaseException as error:
-        if not (isinstance(error, PaperdeskError) and error.exit_code in MENDED):
+        if not goes_on_after(error):
             for task in tasks:
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+def goes_on_after(error: BaseException) -> bool:
+    """True for an error that a run can go on after, another time."""
+    return isinstance(error, PaperdeskError) and error.exit_code in MENDED
 
 
 @contextmanager

@@ -87,6 +87,7 @@ class ModelRequest:
     rule: answers the view where no model is asked.
     schema: the JSON schema of the answer.
     sample: tells repeats of the same question apart.
+    ahead: True for one that is asked before its session, for whoever asks it then.
     """
 
     purpose: str
@@ -102,6 +103,7 @@ class ModelRequest:
     options: AnswerOptions = NO_OPTIONS
     sample: int = 0
     rule: Rule | None = None
+    ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +161,16 @@ class ModelFailure:
 
 PREFLIGHT = "preflight"
 """Purpose of a question that is asked before a run's first one, and the kind of its call."""
+AHEAD = "ahead"
+"""The kind of a call that was answered ahead of a session to which the run has not come: whoever goes on finds the
+answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnansweredCall:
     """A call of a model that no agent got an answer from: one that failed, or a run's preflight.
 
-    kind: the failure's, or PREFLIGHT.
+    kind: the failure's, PREFLIGHT or AHEAD.
     attempt: counts the calls for one answer that failed, from 1.
     detail: one line for a person.
     estimated: True where the tokens are an estimate, made of what was sent and received: of a stream that was cut.

@@ -14,15 +14,17 @@ from engine.clock import BacktestClock
 from engine.conventions.catalog import Convention, convention
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
-from engine.cycle.turn import TradingHistory
+from engine.cycle.turn import TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion
 from engine.domain.market import PriceHistory, Symbol, from_nano
+from engine.domain.model_call import AnswerRecord
 from engine.domain.order import Order, Portfolio
 from engine.domain.run import DataSpec, EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunPart, RunSpec
 from engine.domain.text import first_few
 from engine.errors import UsageError
 from engine.execution.venue import SettledSession
 from engine.journal.schema import TEST, WARM_UP
+from engine.lab.ahead import Ahead
 from engine.market.as_of import Market
 from engine.market.price_faults import Coverage, check_coverage
 from engine.market.trading_hours import completed_at, decision_time, previous_session
@@ -55,6 +57,8 @@ class BacktestContext:
     histories: the prices that the broker trades at, where they are not the market's own: a market that is cut in the
         middle of a crypto pair's day has no bar of it, and fills still come.
     memory: the cycle's.
+    ahead: the number of sessions ahead of which the agents that read the market alone are asked.
+    on_ahead: hears of every answer that comes ahead.
     """
 
     spec: RunSpec
@@ -70,6 +74,8 @@ class BacktestContext:
     decided: Callable[[Sequence[Decision]], None] = lambda decisions: None
     histories: Mapping[Symbol, PriceHistory] | None = None
     memory: TradingMemory | None = None
+    ahead: int = 0
+    on_ahead: Callable[[AnswerRecord], None] = lambda record: None
 
     @property
     def calendar(self) -> Calendar:
@@ -100,11 +106,13 @@ async def run_agents(context: BacktestContext) -> Result:
         )
     total, state = len(warming) + len(sessions), RunState(TradingHistory())
     parts: list[_Part] = []
-    for name, days in ((WARM_UP, warming), (TEST, sessions)):
-        if days:
-            parts.append(_Part(context, name, days, total=total, done=parts[-1].done if parts else 0))
-            if not any(part.stopped for part in parts):
-                state = await parts[-1].play(state)
+    async with _ahead(context, warming, sessions) as ahead:
+        for name, days in ((WARM_UP, warming), (TEST, sessions)):
+            if days:
+                done = parts[-1].done if parts else 0
+                parts.append(_Part(context, name, days, total=total, done=done, ahead=ahead if context.ahead else None))
+                if not any(part.stopped for part in parts):
+                    state = await parts[-1].play(state)
     notes = (
         *data_notes(spec, context.market, covered),
         *unread_series(context.cycle.preset, spec.data, context.market),
@@ -120,6 +128,30 @@ async def run_agents(context: BacktestContext) -> Result:
         notes=notes,
         interrupted=any(part.stopped for part in parts),
     )
+
+
+def _ahead(context: BacktestContext, *parts: Sequence[date]) -> Ahead:
+    """What is asked ahead of the sessions of a run's parts."""
+    spec, calendar, cash = context.spec, context.calendar, context.cash
+
+    def turn(session: date) -> Turn:
+        return Turn(
+            run=spec.run,
+            desk=context.desk,
+            session=session,
+            number=1,
+            symbols=spec.symbols,
+            universe=spec.symbols,
+            market=context.market.at(decision_time(calendar, session)),
+            news_after=decision_time(calendar, previous_session(calendar, session)),
+            portfolio=Portfolio(cash),
+            value=cash,
+            history=TradingHistory(),
+            step=calendar.number(session),
+        )
+
+    read = [day for days in parts if days for day in decided_sessions(calendar, days, context.rules)]
+    return Ahead(context.cycle, read, turn, within=context.ahead, on_answer=context.on_ahead)
 
 
 def windows(spec: RunSpec, calendar: Calendar) -> tuple[Sequence[date], Sequence[date]]:
@@ -203,6 +235,7 @@ class _Part:
         done: int = 0,
         last: date | None = None,
         start: Checkpoint | None = None,
+        ahead: Ahead | None = None,
     ) -> None:
         """`total` counts the sessions of the whole run, `done` those of the parts before; `last` is the last session
         that is traded in, the last of all where it is not given."""
@@ -215,6 +248,7 @@ class _Part:
         self._sessions = sessions
         self._total = total
         self._start = start
+        self._ahead = ahead
         self._settled: list[SettledSession] = []
         self._books: list[BookSettlement] = []
         self._trades: date | None = None
@@ -336,6 +370,8 @@ class _Part:
             news_after=decision_time(calendar, previous_session(calendar, read)),
             hindsight_until=self._hindsight,
         )
+        if self._ahead is not None:
+            self._ahead.reach(read)
         done = await run_session(self._session_context, moment, state)
         self._keep(done.settled)
         self.decisions += done.result.decisions

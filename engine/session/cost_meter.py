@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from engine.agents.ask import QuestionKey
-from engine.domain.model_call import PREFLIGHT, AnswerRecord, FailureKind, ModelKind, UnansweredCall, Usage
+from engine.domain.model_call import AHEAD, PREFLIGHT, AnswerRecord, FailureKind, ModelKind, UnansweredCall, Usage
 from engine.domain.run import ModelUse
 from engine.errors import TryAgainLater
 from engine.journal.entries import CallCost, UnansweredEntry
@@ -67,7 +67,7 @@ class CostMeter:
     def restore(self, calls: Iterable[CallCost]) -> None:
         """Add what the run had asked before it was killed, or waited."""
         for call in calls:
-            failed = call.kind not in ("", PREFLIGHT)
+            failed = call.kind not in ("", PREFLIGHT, AHEAD)
             silent = not (call.kind or call.usage.counted)
             uncounted = call.model != ModelKind.OFFLINE and silent
             use = ModelUse(

@@ -216,6 +216,8 @@ class ModelsConfig(_Section):
     """Model of every agent without its own: offline, openai:MODEL, anthropic:MODEL, NAME:MODEL."""
     replay: str = Field("read-through", pattern="^(live|read-through|replay-only)$")
     """Use of recorded answers."""
+    ahead: int = Field(0, ge=0)
+    """Sessions ahead of which a backtest asks the agents that read the market alone; 0: none."""
     agents: dict[str, AgentSettings] = {}
     """Per agent (news, chart, performance-reflection, signal-reflection, decision): model, ..."""
     owners: dict[str, str] = {}

@@ -21,7 +21,7 @@ from engine.agents.ask import agent_of, for_owner
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
 from engine.app.models.models import build_models, chosen_models
-from engine.app.models.recorded_run import without_repeats
+from engine.app.models.recorded_run import asked_once
 from engine.app.research.backtest import AgentRun, Stop
 from engine.domain.model_call import (
     TIERS,
@@ -415,7 +415,7 @@ async def _play(
     """Play a run with given models until it is to stop; the number of sessions."""
     preset = agents_of(job.spec)
     models = build_models(services, preset, OfflineModel.spec)
-    models = replace(models, models=without_repeats(preset, {agent: model_of(agent) for agent in models.models}))
+    models = replace(models, models=asked_once({agent: model_of(agent) for agent in models.models}))
     count = 0
 
     def on_event(event: object) -> None:

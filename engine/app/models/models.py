@@ -25,7 +25,7 @@ from engine.agents.agent import Agent, Reads, View
 from engine.agents.ask import MAY_PASS, Asker, QuestionKey, agent_of, check_had, for_owner
 from engine.agents.registry import waits_for
 from engine.agents.tools import read_guidance
-from engine.app.models.recorded_run import RecordedRun, Unseeing, recorded_backtest, without_repeats
+from engine.app.models.recorded_run import RecordedRun, Unseeing, asked_once, recorded_backtest
 from engine.domain.chart import Candles, ChartSpec
 from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol
@@ -227,6 +227,8 @@ class WithFallback:
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The model's own answer, or the other's."""
         result: ModelResult | None
+        if request.ahead:
+            return await self._model.answer(request, on_delta)
         try:
             result = await self._model.answer(request, on_delta)
             failure = result.failure
@@ -259,7 +261,7 @@ def models_of_agents(
     if "vision" not in preset.steps:
         shown = {text: Unseeing(model) for text, model in opened.items()}
     remote = {text: model for text, model in shown.items() if model.spec != OfflineModel.spec}
-    shown |= without_repeats(preset, remote)
+    shown |= asked_once(remote)
     return {agent: shown[text] for agent, text in specs.items()}
 
 

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from engine.agents.ask import agent_of
 from engine.domain.market import Symbol
 from engine.domain.model_call import (
+    PREFLIGHT,
     AnswerRecord,
     FailureKind,
     ModelAnswers,
@@ -31,7 +32,6 @@ from engine.errors import DataError, MalformedData, MissingData, UsageError
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
-from engine.preset import Preset
 from engine.reports.documents.records import open_records
 from engine.services import RecordedAnswers, Services
 from engine.settings import places
@@ -141,11 +141,9 @@ Asking = tuple[Symbol, str]
 """The symbol and the owner that a question is put for."""
 
 
-def without_repeats(preset: Preset, models: Mapping[str, LanguageModel]) -> Mapping[str, LanguageModel]:
+def asked_once(models: Mapping[str, LanguageModel]) -> Mapping[str, LanguageModel]:
     """The models, each asked once where a cycle puts the same question several times: for several owners, or for every
-    symbol of a portfolio."""
-    if len(preset.owners) < 2 and preset.decision != "portfolio":
-        return models
+    symbol of a portfolio; and where it was asked ahead of the cycle."""
     once = {id(model): _AskedOnce(model) for model in models.values()}
     return {name: once[id(model)] for name, model in models.items()}
 
@@ -164,40 +162,55 @@ class Unseeing:
         return await self._model.answer(request, on_delta)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question under way or answered: who has its answer, nobody where it was asked ahead, and the answer."""
+
+    had_by: set[Asking]
+    result: asyncio.Future[ModelResult | None]
+
+
 class _AskedOnce:
     """A model that is asked once where several owners, or an agent of the whole portfolio for several symbols, put the
     same question on a session: those who come second get the answer of the first, as one that is paid for already. A
-    service's failure is nobody else's answer."""
+    service's failure is nobody else's answer. What was asked ahead of its session is the answer of the first who asks
+    in it."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.spec, self.label, self.sees = model.spec, model.label, model.sees
         self._model = model
         self._session = date.min
-        self._first: dict[tuple[str, str], tuple[set[Asking], asyncio.Future[ModelResult | None]]] = {}
+        self._asked: dict[date, dict[tuple[str, str], _Asked]] = {}
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The model's answer, or that of another owner or symbol from the same batch."""
-        if request.session != self._session:
-            self._session, self._first = request.session, {}
+        if request.purpose == PREFLIGHT:
+            return await self._model.answer(request, on_delta)
+        if not request.ahead and request.session != self._session:
+            goes_on, self._session = request.session > self._session, request.session
+            self._asked = {day: had for day, had in self._asked.items() if goes_on and day >= request.session}
+        questions = self._asked.setdefault(request.session, {})
         question = request.purpose, prompt_hash(request.system, request.messages)
-        asking: Asking = request.symbol, request.owner
-        before, first = self._first.get(question, (set[Asking](), None))
-        if first is not None and asking not in before:
-            before.add(asking)
-            result = await asyncio.shield(first)
-            if result is not None:
+        asking: set[Asking] = set() if request.ahead else {(request.symbol, request.owner)}
+        if (asked := questions.get(question)) is not None and (request.ahead or not asking <= asked.had_by):
+            is_first = not asked.had_by
+            asked.had_by.update(asking)
+            result = await asyncio.shield(asked.result)
+            if result is not None and (is_first or request.ahead or _is_reply(result)):
                 if on_delta is not None:
                     on_delta(result.text)
-                return replace(result, cached=True, cost=Decimal(0), latency=0.0)
-        first = asyncio.get_running_loop().create_future()
-        self._first[question] = {asking}, first
+                return result if is_first else replace(result, cached=True, cost=Decimal(0), latency=0.0)
+        asked = questions[question] = _Asked(asking, asyncio.get_running_loop().create_future())
         result = None
         try:
             result = await self._model.answer(request, on_delta)
             return result
         finally:
-            replied = result is not None and (result.failure is None or result.failure.kind is FailureKind.MALFORMED)
-            first.set_result(result if replied else None)
+            asked.result.set_result(result)
+
+
+def _is_reply(result: ModelResult) -> bool:
+    return result.failure is None or result.failure.kind is FailureKind.MALFORMED
 
 
 _LINES = TypeAdapter(RecordedAnswer)

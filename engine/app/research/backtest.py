@@ -19,7 +19,8 @@ from decimal import Decimal
 from itertools import takewhile
 from pathlib import Path
 
-from engine.agents.ask import QuestionKey
+from engine.agents.ask import Asker, QuestionKey
+from engine.agents.registry import market_alone
 from engine.app.memory import keep_run_memory, run_memory
 from engine.app.models.models import ModelSet, OnUnanswered, build_models, known_of, label_after, model_notes
 from engine.app.models.recorded_run import Question, answers_by_question, question_of
@@ -33,6 +34,7 @@ from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.domain.decision import Decision
 from engine.domain.model_call import (
+    AHEAD,
     AnswerRecord,
     FailureKind,
     ModelRequest,
@@ -51,6 +53,7 @@ from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market, data_fingerprint
 from engine.market.trading_hours import FIRST_SESSION, decision_time
 from engine.messages.events import Noticed, Publish, RunFinished
+from engine.offline.model import OfflineModel
 from engine.ports import Calendar, LanguageModel
 from engine.preset import Preset
 from engine.reports.performance import Measure, Report, unmeasured
@@ -327,8 +330,19 @@ class AgentRun:
 
 def guard_of(services: Services, model: str | None) -> AbstentionGuard:
     """The guard of a run by a model; recorded answers alone, which nobody can be asked for anew, stop none."""
-    recorded = replays(model) or services.config.models.replay == ReplayMode.REPLAY_ONLY
-    return AbstentionGuard(0 if recorded else services.abstain_limit)
+    return AbstentionGuard(0 if _recorded_alone(services, model) else services.abstain_limit)
+
+
+def _recorded_alone(services: Services, model: str | None) -> bool:
+    return replays(model) or services.config.models.replay == ReplayMode.REPLAY_ONLY
+
+
+def _ahead(run: AgentRun, asker: Asker) -> int:
+    """The number of sessions ahead of which agents are asked; 0 where nobody waits for their answers."""
+    alone = market_alone(run.preset.registered)
+    asked = [model for agent in run.models.agents if agent.name in alone for model in asker.models_of(agent.name)]
+    remote = any(model.spec != OfflineModel.spec for model in asked)
+    return run.services.config.models.ahead if remote and not _recorded_alone(run.services, run.spec.model) else 0
 
 
 def end_session(guard: AbstentionGuard, services: Services, *, usable: bool = False) -> None:
@@ -355,7 +369,10 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
             journal.unanswered(entry)
     prompts: dict[str, set[str]] = {}
 
+    early = _Early(run, meter, journal)
+
     def count(answer: AnswerRecord) -> None:
+        early.had(answer)
         meter.count(answer)
         guard.answered(answer)
         prompts.setdefault(answer.agent, set()).add(answer.prompt_version)
@@ -371,8 +388,10 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
         ) as memory:
             context, trouble = run.context(memory, count, journal, meter.unanswered, decided), ""
             try:
-                result = await run_agents(context)
+                ahead = _ahead(run, context.cycle.asker)
+                result = await run_agents(replace(context, ahead=ahead, on_ahead=early.asked))
             finally:
+                early.book(context.clock.now())
                 if journal is not None:
                     trouble = keep_run_memory(memory, spec.run)
     return replace(
@@ -381,6 +400,31 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
         notes=(*result.notes, trouble) if trouble else result.notes,
         extra={**result.extra, "prompts": {agent: sorted(versions) for agent, versions in sorted(prompts.items())}},
     )
+
+
+class _Early:
+    """The answers that came ahead of their sessions, until their questions are put in these."""
+
+    def __init__(self, run: AgentRun, meter: CostMeter, journal: JournalWriter | None) -> None:
+        self._run, self._meter, self._journal = run, meter, journal
+        self._paid: dict[str, AnswerRecord] = {}
+
+    def asked(self, answer: AnswerRecord) -> None:
+        """Take in an answer that came ahead; one that had been recorded costs nothing."""
+        if not answer.result.cached:
+            self._paid[answer.result.request_hash] = answer
+
+    def had(self, answer: AnswerRecord) -> None:
+        """Leave out an answer that its session has had."""
+        self._paid.pop(answer.result.request_hash, None)
+
+    def book(self, now: datetime) -> None:
+        """Book what no session has come to: it is paid."""
+        for answer in self._paid.values():
+            entry = _unanswered(answer.in_run(self._run.spec.run, 1, now), AHEAD)
+            self._meter.unanswered(entry, entry.call)
+            if self._journal is not None:
+                self._journal.unanswered(entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,13 +496,14 @@ def _undecided(reader: JournalReader, run: str) -> set[date]:
     return set(takewhile(lambda session: not decided[session], sorted(decided, reverse=True)))
 
 
-def _unanswered(entry: AnswerRecord) -> UnansweredEntry:
-    """An answer that is asked for anew: it stays paid."""
+def _unanswered(entry: AnswerRecord, kind: str = "") -> UnansweredEntry:
+    """An answer that is asked for anew, or was not asked for yet: it stays paid. Its kind is that of its failure where
+    none is given."""
     assert entry.time is not None  # the journal has it
     result = entry.result
     call = UnansweredCall(
         model=result.model,
-        kind=FailureKind.MALFORMED if result.failure is None else result.failure.kind,
+        kind=kind or (FailureKind.MALFORMED if result.failure is None else result.failure.kind),
         attempt=entry.attempt,
         detail=entry.reason,
         input_tokens=result.usage.input_tokens,
