@@ -6,7 +6,10 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from connectors.llm.lenient_json import strict_json
 
 _SHAPE = {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"}
 _LIMITS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
@@ -14,6 +17,10 @@ _OPENAI_KEYWORDS = frozenset(_SHAPE | _LIMITS | {"description", "pattern", "form
 _HARMLESS = frozenset({"title", "default", "examples", "$schema", "$id", "minLength", "maxLength", "uniqueItems"})
 """Keywords that strict mode refuses and that can be left out: the agent checks its answer as well."""
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\A\s*,\s*\Z|\b(?:or|alternatively)\b", re.IGNORECASE)
+"""Text between two objects of which either may be meant."""
 _JSON_TYPES: dict[type, str] = {list: "array", str: "string", int: "number", float: "number"}
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
 _OPENINGS = ("{", "[", '"')
@@ -92,21 +99,24 @@ class NotAnAnswer(ValueError):
     """A text without a JSON object; the message says what it holds instead."""
 
 
-def parse_answer(text: str) -> Mapping[str, Any]:
-    """The JSON object of a model's text, of its only code fence, or the only object within its prose.
+def parse_answer(text: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The JSON object of a model's text, of its only code fence, or the one within its prose, and what was repaired.
 
     Reasoning that local models print before the answer is skipped. Raises NotAnAnswer, whatever the text is.
     """
-    body = _THOUGHT.sub("", text.lstrip("\ufeff"), count=1).strip()
+    body, repairs = _THOUGHT.sub("", text.lstrip("\ufeff"), count=1).strip(), list[str]()
     if not body:
         raise NotAnAnswer("the answer is empty")
-    fences = _FENCE.findall(body)
-    if not body.startswith(_OPENINGS[:2]) and len(fences) == 1:
-        body = fences[0].strip()
-    value = _decoded(body) if body.startswith(_OPENINGS) else _within_prose(body)
+    try:
+        value = _decoded(body)
+    except NotAnAnswer:
+        value = _found(body, repairs)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        repairs.append("a list of one")
+        value = value[0]
     if not isinstance(value, dict):
         raise NotAnAnswer(f"the answer is a JSON {_JSON_TYPES.get(type(value), 'literal')}, not an object")
-    return _as_text(value)
+    return _as_text(value), tuple(repairs)
 
 
 def _decoded(body: str) -> Any:
@@ -118,33 +128,68 @@ def _decoded(body: str) -> Any:
         raise NotAnAnswer(f"the answer is not valid JSON: {_complaint(error)}") from None
 
 
-def _within_prose(body: str) -> Any:
-    """The only object within a prose text, or the bare literal that the text is."""
-    objects = list(_objects(body))
-    if len(objects) > 1:
-        raise NotAnAnswer(f"the answer is prose with {len(objects)} JSON objects, not one")
-    if objects:
-        return objects[0]
-    try:
-        return _decoded(body)
-    except NotAnAnswer:
-        raise NotAnAnswer("the answer is prose, not JSON") from None
+def _found(body: str, repairs: list[str]) -> Any:
+    """The value that is meant by a text that is not JSON as a whole; `repairs` gets what was repaired."""
+    ended = [closing.span() for closing in _THOUGHT_ENDS.finditer(body)]
+    if ended and (rest := body[ended[-1][1] :].strip()):
+        opened = _THOUGHT_BEGINS.search(body, 0, ended[-1][0])
+        repairs.append("a second thinking block" if opened else "no opening tag of thinking")
+        body = rest
+    fences = _FENCE.findall(body)
+    if not body.startswith(_OPENINGS[:2]) and len(fences) == 1:
+        body = fences[0].strip()
+    found = list(filter(_holds_object, _values(body)))
+    if not found:
+        if body.startswith(_OPENINGS):
+            return _decoded(body)
+        raise NotAnAnswer("the answer is prose, not JSON")
+    last = found[-1]
+    if len(found) > 1:
+        # A draft and then the answer; an object that something is said about, or an alternative, may be neither.
+        if body[last.end :].strip("` \t\r\n") or _ALTERNATIVE.search(body[found[-2].end : last.start]):
+            raise NotAnAnswer(f"the answer is prose with {len(found)} JSON objects, not one")
+        repairs.append("the last of several objects")
+    repairs.extend(last.repairs)
+    return last.value
 
 
-def _objects(body: str) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects within a prose text, outermost only. Braces that open none are skipped."""
-    start = body.find("{")
+class _Value(NamedTuple):
+    """A JSON value within a text, from `start` to `end`; None where it cannot be read."""
+
+    value: Any
+    start: int
+    end: int
+    repairs: tuple[str, ...] = ()
+
+
+def _holds_object(found: _Value) -> bool:
+    value = found.value
+    return bool(value) and (isinstance(value, dict) or (isinstance(value, list) and isinstance(value[0], dict)))
+
+
+def _values(body: str) -> Iterator[_Value]:
+    """The objects within a text, outermost only, and the list that it may begin with. Nothing is looked for inside
+    braces that hold no object, nor behind some that do not close."""
+    start = 0 if body.startswith("[") else body.find("{")
     for _ in range(_MOST_OBJECTS):
-        if start < 0:
+        found = None if start < 0 else _value_at(body, start)
+        if found is None:
             return
-        try:
-            value, end = _DECODER.raw_decode(body, start)
-        except (ValueError, RecursionError):
-            start = body.find("{", start + 1)
-            continue
-        if value:
-            yield value
-        start = body.find("{", end)
+        yield found
+        start = body.find("{", found.end)
+
+
+def _value_at(body: str, start: int) -> _Value | None:
+    with suppress(ValueError, RecursionError):
+        value, end = _DECODER.raw_decode(body, start)
+        return _Value(value, start, end)
+    written = strict_json(body, start)
+    if written is None:
+        return None
+    text, end, repairs = written
+    with suppress(ValueError, RecursionError):
+        return _Value(_DECODER.decode(text), start, end, repairs)
+    return _Value(None, start, end)
 
 
 def _as_text(value: dict[str, Any]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from connectors.llm.answer_json import as_instruction, is_closed
 from connectors.llm.endpoint import refuses_schema
-from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used
+from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from connectors.llm.warm_prefixes import beginning
 from engine.domain.model_call import ModelRequest
@@ -102,7 +102,8 @@ class AnthropicModel(RemoteModel):
             if body is not None:
                 if names_error(body) or not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
                     raise ErrorReply(response.status_code, body, response.headers)
-                got.add_text(text_of(body["content"]))
+                for index, block in enumerate(body["content"]):
+                    got.add_block(index, block)
                 got.add_end(body, body.get("usage"))
         return got.reply()
 
@@ -121,6 +122,7 @@ class _Received:
 
     on_delta: OnDelta
     text: str = ""
+    calls: dict[int, str] = field(default_factory=dict)
     stop_reason: str | None = None
     stop_details: Any = None
     usage: dict[str, Any] = field(default_factory=dict)
@@ -130,15 +132,31 @@ class _Received:
         match event:
             case {"type": "message_start", "message": {"usage": usage}}:
                 self.add_end({}, usage)
+            case {"type": "content_block_start", "index": int(index), "content_block": block}:
+                self.add_block(index, block)
             case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}:
-                self.add_text(text_of(text))
+                self._add_text(text_of(text))
+            case {"type": "content_block_delta", "index": int(index), "delta": {"partial_json": str(said)}}:
+                self._add_call(index, said)
             case {"type": "message_delta", "delta": Mapping() as delta}:
                 self.add_end(delta, event.get("usage"))
 
-    def add_text(self, text: str) -> None:
-        """Add a piece of the text."""
+    def add_block(self, index: int, block: Any) -> None:
+        """Add a part of the reply: text, or the input of a tool, which comes empty where it follows in pieces."""
+        match block:
+            case {"type": "tool_use", "input": Mapping() as given} if given:
+                self._add_call(index, text_of(given))
+            case Mapping():
+                self._add_text(text_of([block]))
+
+    def _add_text(self, text: str) -> None:
         self.text += text
-        self.on_delta(text)
+        if text:
+            self.on_delta(text)
+
+    def _add_call(self, index: int, said: str) -> None:
+        self.calls[index] = self.calls.get(index, "") + said
+        self.on_delta(said)
 
     def add_end(self, part: Mapping[str, Any], usage: Any) -> None:
         """Add why it ended, and counts; later counts overwrite earlier ones."""
@@ -166,4 +184,5 @@ class _Received:
         if stop_reason == "refusal":
             why = self.stop_details.get("explanation") if isinstance(self.stop_details, Mapping) else None
             return Reply(text_of(why) or self.text, "refused", stop_reason, usage, written, tier)
-        return Reply(self.text, "cut off" if stop_reason in _CUT else "whole", stop_reason, usage, written, tier)
+        text, called = with_calls(self.text, self.calls)
+        return Reply(text, "cut off" if stop_reason in _CUT else "whole", stop_reason, usage, written, tier, called)

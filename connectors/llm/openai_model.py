@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 from connectors.llm.answer_json import as_instruction, openai_strict
 from connectors.llm.endpoint import names_parameter, refuses_schema
-from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used
+from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from connectors.llm.warm_prefixes import prefix_key
 from engine.domain.model_call import ModelRequest
@@ -131,6 +131,7 @@ class _Received:
 
     on_delta: OnDelta
     text: str = ""
+    calls: dict[int, str] = field(default_factory=dict)
     refusal: str = ""
     stop_reason: str | None = None
     usage: Any = None
@@ -151,9 +152,18 @@ class _Received:
             if text := text_of(part.get("content")):
                 self.text += text
                 self.on_delta(text)
+            self._add_calls(part.get("tool_calls"))
             self.refusal += text_of(part.get("refusal"))
         stopped = choice.get("finish_reason")
         self.stop_reason = str(stopped) if stopped else self.stop_reason
+
+    def _add_calls(self, calls: Any) -> None:
+        for place, call in enumerate(calls if isinstance(calls, list) else ()):
+            function, index = (call.get("function"), call.get("index")) if isinstance(call, Mapping) else (None, None)
+            if isinstance(function, Mapping) and (said := text_of(function.get("arguments"))):
+                place = index if isinstance(index, int) else place
+                self.calls[place] = self.calls.get(place, "") + said
+                self.on_delta(said)
 
     def reply(self) -> Reply:
         """The whole reply. Raises StreamCut where it has no end."""
@@ -172,4 +182,5 @@ class _Received:
         if self.refusal or stop_reason == "content_filter":
             return Reply(self.refusal or self.text, "refused", stop_reason, usage, written, self.tier)
         ending: Literal["cut off", "whole"] = "cut off" if stop_reason == "length" else "whole"
-        return Reply(self.text, ending, stop_reason, usage, written, self.tier)
+        text, called = with_calls(self.text, self.calls)
+        return Reply(text, ending, stop_reason, usage, written, self.tier, called)

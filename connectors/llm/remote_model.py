@@ -24,6 +24,7 @@ from connectors.llm.service_reply import ErrorReply, StreamCut, one_line
 from connectors.llm.warm_prefixes import prefix_key
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import (
+    REPAIRED,
     TIERS,
     AnswerOptions,
     FailureKind,
@@ -67,7 +68,7 @@ class Reply:
     """A vendor's reply, translated.
 
     `ending` distinguishes a complete answer from one cut at a limit and a refusal; `cache_write_tokens` is the part of
-    the input that the provider wrote to its cache.
+    the input that the provider wrote to its cache; `called` is True where the answer came as the arguments of a tool.
     """
 
     text: str
@@ -76,6 +77,7 @@ class Reply:
     usage: Usage
     cache_write_tokens: int
     tier: str = ""
+    called: bool = False
 
 
 class Allowance(Protocol):
@@ -199,9 +201,9 @@ class RemoteModel(ABC):
                 started = time.perf_counter()
                 reply = await self._endpoint.gate.call(partial(self._call, call), longest)
                 await limiter.spend(reply.usage.output_tokens)
-                answer, failure = _read(reply)
+                answer, failure, repairs = _read(reply)
         except CallFailed as error:
-            reply, answer, failure = None, None, error.failure
+            reply, answer, failure, repairs = None, None, error.failure, ()
         except _ImageRefused:
             return replace(without_images(self.spec, digest), failed=tuple(call.failed))
         latency = time.perf_counter() - started
@@ -212,7 +214,7 @@ class RemoteModel(ABC):
             latency=latency,
             request_hash=digest,
             cost=Decimal(0),
-            notes=tuple(call.notes),
+            notes=(*call.notes, *(f"{REPAIRED}{repair}" for repair in repairs)),
             failed=tuple(call.failed),
         )
         if reply is None:
@@ -490,18 +492,27 @@ def _storable(text: str) -> str:
     return text[:_LONGEST_ANSWER].encode(errors="replace").decode()
 
 
-def _read(reply: Reply) -> tuple[Mapping[str, Any] | None, ModelFailure | None]:
-    """The answer in a reply, or the failure."""
+def _read(reply: Reply) -> tuple[Mapping[str, Any] | None, ModelFailure | None, tuple[str, ...]]:
+    """The answer in a reply, or the failure, and what was repaired of the answer."""
     if reply.ending == "refused":
         reason = one_line(_storable(reply.text)) or f"no reason given ({reply.stop_reason})"
-        return None, ModelFailure(FailureKind.REFUSED, f"the model declined: {reason}")
+        return None, ModelFailure(FailureKind.REFUSED, f"the model declined: {reason}"), ()
     if reply.ending == "cut off":
         limit = f"cut at the token limit after {reply.usage.output_tokens} tokens ({reply.stop_reason})"
-        return None, ModelFailure(FailureKind.CUT_OFF, limit)
+        return None, ModelFailure(FailureKind.CUT_OFF, limit), ()
     if len(reply.text) > _LONGEST_ANSWER:
         length = f"the answer is too long: {len(reply.text)} characters, {_LONGEST_ANSWER} at most"
-        return None, ModelFailure(FailureKind.MALFORMED, length)
+        return None, ModelFailure(FailureKind.MALFORMED, length), ()
     try:
-        return parse_answer(reply.text), None
+        answer, repairs = parse_answer(reply.text)
     except NotAnAnswer as error:
-        return None, ModelFailure(FailureKind.MALFORMED, str(error))
+        return None, ModelFailure(FailureKind.MALFORMED, str(error)), ()
+    return answer, None, (*(["an answer as a tool call"] if reply.called else []), *repairs)
+
+
+def with_calls(text: str, calls: Mapping[int, str]) -> tuple[str, bool]:
+    """The text of a reply and behind it the arguments of the tool that it calls, an answer by another road; several
+    calls are a list, and no answer. True where there is any."""
+    made = [call for call in calls.values() if call.strip()]
+    called = made[0] if len(made) == 1 else f"[{', '.join(made)}]"
+    return (f"{text}\n{called}".strip(), True) if made else (text, False)

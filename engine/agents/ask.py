@@ -15,10 +15,12 @@ from pydantic import ValidationError
 
 from engine.agents.agent import A, Agent, Answer, V, View, one_line, plain
 from engine.agents.rendering import Question, fields_of, prompt_version, render, render_complaint
+from engine.agents.type_repairs import repaired
 from engine.domain.decision import LEANING, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.model_call import (
     NO_OPTIONS,
+    REPAIRED,
     AnswerOptions,
     AnswerRecord,
     FailureKind,
@@ -158,7 +160,8 @@ class Asker:
             messages = question.messages + more
             if not (self.late_abstains and _is_late(result)):
                 check_had(result, f"asked by {key.agent} about {key.symbol} after {key.session}")
-            checked, complaint = _checked(result, answer, view)
+            checked, complaint, repairs = _checked(result, answer, view)
+            result = replace(result, notes=(*result.notes, *(f"{REPAIRED}{repair}" for repair in repairs)))
             if checked is not None and attempt == 1 and (missing := checked.missing(view)):
                 checked, complaint = None, f"incomplete: {plain(missing, 300)}"
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
@@ -274,20 +277,29 @@ def _schema(answer: type[Answer], told: bool) -> Mapping[str, Any]:
     return schema
 
 
-def _checked(result: ModelResult, answer: type[A], view: View) -> tuple[A | None, str]:
-    """The answer that passed all rules and an empty string, or None and the complaint."""
+def _checked(result: ModelResult, answer: type[A], view: View) -> tuple[A | None, str, tuple[str, ...]]:
+    """The answer that passed all rules, an empty string and what was repaired of it, or None and the complaint."""
     if result.failure is not None:
-        return None, f"{result.failure.kind.value}: {plain(result.failure.detail, 300)}"
+        return None, f"{result.failure.kind.value}: {plain(result.failure.detail, 300)}", ()
     if result.answer is None:
-        return None, "malformed: there was no answer"
+        return None, "malformed: there was no answer", ()
     try:
-        checked = answer.model_validate(result.answer)
+        checked, repairs = _validated(result.answer, answer)
         checked.check(view)
     except ValidationError as error:
-        return None, f"malformed: {_spelled_out(error)}"
+        return None, f"malformed: {_spelled_out(error)}", ()
     except ValueError as error:
-        return None, f"malformed: {plain(str(error), 300)}"
-    return checked, ""
+        return None, f"malformed: {plain(str(error), 300)}", ()
+    return checked, "", repairs
+
+
+def _validated(said: Mapping[str, Any], answer: type[A]) -> tuple[A, tuple[str, ...]]:
+    """The answer by its types, repaired where it has to be, and what was repaired. Raises ValidationError."""
+    try:
+        return answer.model_validate(said), ()
+    except ValidationError:
+        meant, repairs = repaired(said, answer)
+        return answer.model_validate(meant), repairs
 
 
 def _recorded(answer: Answer, agent: Agent[Any, Any]) -> Mapping[str, Any]:

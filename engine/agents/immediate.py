@@ -198,7 +198,7 @@ class FiveLevelReflection(ImmediateReflection):
 
     action: Advice
     """The change of the position, as one of the five levels."""
-    confidence: Annotated[float, Field(ge=0, le=1)]
+    confidence: Annotated[float, Field(strict=True, ge=0, le=1)]
     """Your confidence that it will prove right, from 0 (a guess) to 1 (certain)."""
 
     @property

@@ -189,6 +189,10 @@ class UnansweredCall:
     latency: float = 0.0
 
 
+REPAIRED = "repaired: "
+"""The beginning of a note on what was repaired of an answer, one for each manner."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResult:
     """Result of a question: exactly one of `answer` and `failure` is set.
@@ -216,6 +220,11 @@ class ModelResult:
     cached: bool = False
     notes: tuple[str, ...] = field(default=())
     failed: tuple[UnansweredCall, ...] = ()
+
+    @property
+    def repairs(self) -> int:
+        """The number of repairs that the answer needed."""
+        return sum(note.startswith(REPAIRED) for note in self.notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -212,6 +212,7 @@ class ModelUse:
     spec: the models, as they are named.
     calls, cached_calls: answers of models, and recorded answers that cost nothing.
     abstentions, refusals: questions that no valid answer came to, and those that a vendor refused to answer.
+    repairs: of answers, by form or type, where one thing alone could be meant.
     usage: as far as tokens were counted.
     uncounted_calls: calls whose tokens the service did not tell.
     preflight_calls, failed_calls: further calls, before the first answer and of those that failed; their tokens and
@@ -229,6 +230,7 @@ class ModelUse:
     cached_calls: int = 0
     abstentions: int = 0
     refusals: int = 0
+    repairs: int = 0
     usage: Usage = field(default_factory=Usage)
     uncounted_calls: int = 0
     preflight_calls: int = 0

@@ -46,7 +46,7 @@ class RunEntry:
 class CallCost:
     """One call of a model by its cost in USD, None where the price is unknown; latency in seconds. `kind` and
     `estimated` are those of a call that no agent got an answer from; `refused` is one that the vendor refused to
-    answer."""
+    answer; `repairs` counts those of its answer."""
 
     agent: str
     model: str
@@ -59,6 +59,7 @@ class CallCost:
     estimated: bool = False
     refused: bool = False
     tier: str = ""
+    repairs: int = 0
 
     @property
     def line(self) -> str:

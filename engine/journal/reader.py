@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Debate, Decision, DecisionKey, Opinion, Outcome
 from engine.domain.market import Dropped, Symbol
-from engine.domain.model_call import AnswerRecord
+from engine.domain.model_call import REPAIRED, AnswerRecord
 from engine.domain.order import Fill, Order, OrderState, is_final
 from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome
 from engine.errors import MalformedData, MissingData
@@ -329,11 +329,12 @@ class JournalReader(RowReader):
         columns = "agent, model, input_tokens, output_tokens, cost, latency"
         answers = (
             f"SELECT {columns}, cached, cached_input_tokens, reasoning_tokens, outcome = 'abstained' AS abstained, "
-            "'' AS kind, 0 AS estimated, failure IS 'refused' AS refused, tier FROM answers"
+            "'' AS kind, 0 AS estimated, failure IS 'refused' AS refused, tier, CASE notes WHEN '' THEN 0 ELSE "
+            f"(SELECT count(*) FROM json_each(notes) WHERE value LIKE '{REPAIRED}%') END AS repairs FROM answers"
         )
         others = (
             f"SELECT {columns}, 0 AS cached, 0 AS cached_input_tokens, 0 AS reasoning_tokens, 0 AS abstained, kind, "
-            "estimated, 0 AS refused, '' AS tier FROM unanswered"
+            "estimated, 0 AS refused, '' AS tier, 0 AS repairs FROM unanswered"
         )
         narrow = {"run": run, "time >=": None if since is None else stored(since)}
         return (*self._values(CallCost, answers, narrow), *self._values(CallCost, others, narrow))

@@ -37,7 +37,7 @@ FLATTENED = frozenset({DecisionKey, Order, Proposal, Recollection, UnansweredCal
 
 PACKED: Mapping[str, tuple[str, ...]] = {
     "answers": (
-        *("messages", "system", "prompt_hash", "prompt_version", "charts", "view", "notes", "reason"),
+        *("messages", "system", "prompt_hash", "prompt_version", "charts", "view", "reason"),
         *("failure_detail", "answer", "raw", "text"),
     ),
     "charts": ("json",),

@@ -19,8 +19,8 @@ from engine.messages.answer_text import agent_answered
 from engine.messages.events import AgentAnswered
 
 COUNTS = (
-    *("calls", "cached_calls", "abstentions", "refusals", "preflight_calls", "failed_calls", "estimated_calls"),
-    *("usage", "uncounted_calls"),
+    *("calls", "cached_calls", "abstentions", "refusals", "repairs", "preflight_calls", "failed_calls"),
+    *("estimated_calls", "usage", "uncounted_calls"),
 )
 """The figures of ModelUse that add up, beside the cost."""
 VECTORS = "vectors"
@@ -46,6 +46,7 @@ class CostMeter:
             latency=result.latency,
             refused=result.failure is not None and result.failure.kind is FailureKind.REFUSED,
             tier=result.tier,
+            repairs=result.repairs,
         )
         self.restore([call])
 
@@ -79,6 +80,7 @@ class CostMeter:
                 cached_calls=int(call.cached),
                 abstentions=int(call.abstained),
                 refusals=int(call.refused),
+                repairs=call.repairs,
                 usage=call.usage,
                 uncounted_calls=int(uncounted),
                 cost=call.cost,

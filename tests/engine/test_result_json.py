@@ -215,6 +215,8 @@ def test_the_frame_of_a_run_reckoned_by_hand() -> None:
         "calls": 12,
         "cached_calls": 3,
         "abstentions": 1,
+        "refusals": 0,
+        "repairs": 0,
         "input_tokens": 100,
         "output_tokens": 20,
         "cost": "0.50",

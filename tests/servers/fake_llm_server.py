@@ -19,7 +19,8 @@ class Say:
     """A proper reply. Token counts are the vendor's own: OpenAI's `cached` is part of `tokens_in`, Anthropic's is not;
     without `tokens_in` it is a quarter of the characters that were sent. `reasoned` is part of `tokens_out`. `ending`
     is `whole`, `cut off`, `refused`, or `missing` for a reply without a stop reason. `counted` False leaves the token
-    counts out of OpenAI's. `tier` is the one that it bills by, where it names one."""
+    counts out of OpenAI's. `tier` is the one that it bills by, where it names one. `called`: the text is the arguments
+    of a tool."""
 
     text: str = '{"action": "BUY", "size": 3}'
     ending: str = "whole"
@@ -30,6 +31,7 @@ class Say:
     reasoned: int = 0
     counted: bool = True
     tier: str = ""
+    called: bool = False
 
 
 @dataclass(frozen=True)
@@ -273,12 +275,17 @@ def _openai_body(turn: Say) -> dict[str, Any]:
     refused = turn.ending == "refused"
     message = {
         "role": "assistant",
-        "content": None if refused else turn.text,
+        "content": None if refused or turn.called else turn.text,
         "refusal": turn.text if refused else None,
+        **(_openai_call(turn.text) if turn.called else {}),
     }
     choice = {"index": 0, "message": message, "finish_reason": _OPENAI_STOP[turn.ending]}
     head = {"id": "c1", "object": "chat.completion", "created": 1, "model": "served", **_tier(turn)}
     return head | {"choices": [choice], "usage": _openai_usage(turn)}
+
+
+def _openai_call(arguments: str) -> dict[str, Any]:
+    return {"tool_calls": [{"index": 0, "type": "function", "function": {"name": "answer", "arguments": arguments}}]}
 
 
 def vector_of(text: str, dimension: int = 8) -> list[float]:
@@ -303,7 +310,8 @@ def _openai_events(turn: Turn, with_usage: bool) -> list[bytes]:
 
     key = "refusal" if say.ending == "refused" else "content"
     events: list[Any] = [chunk({"role": "assistant", "content": ""})]
-    events += [chunk({key: piece}) for piece in _pieces(say.text)]
+    pieces = _pieces(say.text)
+    events += [chunk(_openai_call(piece) if say.called else {key: piece}) for piece in pieces]
     if isinstance(turn, ErrorEvent):
         events = [*events[:2], {"error": {"message": turn.message, "type": turn.kind}}]
         return [_sse(event) for event in events]
@@ -333,12 +341,17 @@ def _anthropic_body(turn: Say) -> dict[str, Any]:
         "type": "message",
         "role": "assistant",
         "model": "served",
-        "content": [] if refused else [{"type": "text", "text": turn.text}],
+        "content": [] if refused else [_anthropic_block(turn)],
         "stop_reason": _ANTHROPIC_STOP[turn.ending],
         "stop_sequence": None,
         "stop_details": details,
         "usage": _anthropic_usage(turn),
     }
+
+
+def _anthropic_block(turn: Say) -> dict[str, Any]:
+    call = {"type": "tool_use", "id": "t1", "name": "answer"}
+    return call | {"input": json.loads(turn.text)} if turn.called else {"type": "text", "text": turn.text}
 
 
 def _anthropic_events(turn: Turn) -> list[bytes]:
@@ -350,9 +363,13 @@ def _anthropic_events(turn: Turn) -> list[bytes]:
         {"type": "message_start", "message": start | {"usage": usage | {"output_tokens": 1}}}
     ]
     if whole["content"]:
-        events.append({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+        (block,) = whole["content"]
+        empty = {"input": {}} if say.called else {"text": ""}
+        events.append({"type": "content_block_start", "index": 0, "content_block": block | empty})
         for piece in _pieces(say.text):
             delta = {"type": "text_delta", "text": piece}
+            if say.called:
+                delta = {"type": "input_json_delta", "partial_json": piece}
             events.append({"type": "content_block_delta", "index": 0, "delta": delta})
         events.append({"type": "content_block_stop", "index": 0})
     if isinstance(turn, ErrorEvent):

@@ -136,8 +136,8 @@ def model_use_rows(models: Iterable[ModelUse], unresolved: Mapping[str, Mapping[
 
 
 def _model(use: ModelUse, unresolved: Mapping[str, int]) -> Row:
-    told = {"refusals": use.refusals, "unresolved_figures": sum(unresolved.values())}
-    return {**row_json.model_use(use, unresolved), "cost": None if use.cost is None else str(use.cost), **told}
+    told = {"cost": None if use.cost is None else str(use.cost), "unresolved_figures": sum(unresolved.values())}
+    return {**row_json.model_use(use, unresolved), **told}
 
 
 def _cell(cell: Cell) -> Row:

@@ -140,7 +140,7 @@ def model_use(use: ModelUse, unresolved: Mapping[str, int] = MappingProxyType({}
 
 def _used(use: ModelUse) -> Row:
     counted = dict.fromkeys(TOKENS) if use.uncounted_calls else fields(use.usage, *TOKENS)
-    calls = fields(use, "calls", "cached_calls", "abstentions")
+    calls = fields(use, "calls", "cached_calls", "abstentions", "refusals", "repairs")
     return {
         **calls,
         **counted,
@@ -155,10 +155,11 @@ def cutoff_words(use: Mapping[str, Any] | None) -> str:
 
 
 def use_words(use: Mapping[str, Any]) -> str:
-    """`12 calls (3 recorded), 1 without an answer, 3,400 tokens in, 200 out, $0.02`, and the date of the prices where
-    they are not the user's own."""
+    """`12 calls (3 recorded), 1 without an answer, 2 repairs, 3,400 tokens in, 200 out, $0.02`, and the date of the
+    prices where they are not the user's own."""
     cached = f" ({use['cached_calls']:,} recorded)" if use.get("cached_calls") else ""
     silent = f", {use['abstentions']:,} without an answer" if use.get("abstentions") else ""
+    silent += f", {counted(use['repairs'], 'repair')}" if use.get("repairs") else ""
     dated = f", prices of {use['prices_as_of']}" if use.get("prices_as_of") else ""
     return f"{counted(use['calls'], 'call')}{cached}{silent}{spent_words(use)}{dated}"
 
