@@ -25,6 +25,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -168,22 +169,26 @@ def daily_mean_interval(values: Floats, seed: int = 0) -> Interval:
     return _middle_95(_resampled(values, _starts(len(values), seed)) / len(values))
 
 
-def _starts(days: int, seed: int) -> NDArray[np.intp]:
-    """First days of the blocks of every resample: RESAMPLES x blocks."""
+@lru_cache(maxsize=2)
+def _starts(days: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First days of the blocks of every resample, which is RESAMPLES x blocks, and those of the block that is cut
+    short, RESAMPLES. All metrics of a run are of the same days: they are drawn once."""
     blocks = math.ceil(days / _block(days))
-    return np.random.default_rng(seed).integers(0, days, (RESAMPLES, blocks))
+    drawn = np.random.default_rng(seed).integers(0, days, (RESAMPLES, blocks))
+    return np.ascontiguousarray(drawn[:, :-1]), np.ascontiguousarray(drawn[:, -1])
 
 
 def _block(days: int) -> int:
     return max(1, round(math.cbrt(days)))
 
 
-def _resampled(values: Floats, starts: NDArray[np.intp]) -> Floats:
+def _resampled(values: Floats, starts: tuple[NDArray[np.intp], NDArray[np.intp]]) -> Floats:
     """The sum of each resample."""
+    whole, cut_short = starts
     length = _block(len(values))
-    last = len(values) - length * (starts.shape[1] - 1)
-    sums = _block_sums(values, length)[starts[:, :-1]].sum(axis=1)
-    return np.asarray(sums + _block_sums(values, last)[starts[:, -1]])
+    last = len(values) - length * whole.shape[1]
+    sums = _block_sums(values, length).take(whole).sum(axis=1)
+    return np.asarray(sums + _block_sums(values, last)[cut_short])
 
 
 def _block_sums(values: Floats, length: int) -> Floats:

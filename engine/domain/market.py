@@ -98,6 +98,7 @@ class PriceHistory:
     volume: array[float]
     impossible: Mapping[date, str] = field(default_factory=dict)
     rounded: tuple[date, ...] = ()
+    _closes: list[Decimal | None] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(cls, symbol: Symbol, bars: Iterable[Bar]) -> PriceHistory:
@@ -121,6 +122,16 @@ class PriceHistory:
     def session(self, index: int) -> date:
         """The session at a row; negative rows count from the end."""
         return date.fromordinal(self.sessions[index])
+
+    def close_at(self, row: int) -> Decimal:
+        """The close of a row, counted from the first, made once: every book that is valued at it has the same one."""
+        known = self._closes
+        if row >= len(known):  # also of a market that grows in place
+            known.extend([None] * (len(self.close) - len(known)))
+        price = known[row]
+        if price is None:
+            price = known[row] = from_nano(self.close[row])
+        return price
 
     def bar(self, index: int) -> Bar:
         """The bar at a row; negative rows count from the end."""

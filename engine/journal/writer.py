@@ -51,16 +51,16 @@ class JournalWriter(RowStore):
     InvariantBroken for what contradicts the journal, and DataError where the disk refuses.
     """
 
-    def backtest_result(self, run: str, result: Result, time: datetime) -> None:
+    def backtest_result(self, run: str, result: Result, time: datetime, *, light: bool = False) -> None:
         """A backtest came to its result: write all of it, except the parts that were written down as they went, and
-        finish the run."""
+        finish the run; a light one has its document alone."""
         self.flush()
-        for part, run_part in ((WARM_UP, result.warm_up), (TEST, result.test)):
+        for part, run_part in () if light else ((WARM_UP, result.warm_up), (TEST, result.test)):
             if run_part is not None and not self._find("stretches", {"run": run, "part": part}):
                 self._run_part(run, part, run_part)
-        for dropped in result.dropped:
+        for dropped in () if light else result.dropped:
             self.dropped(run, dropped)
-        for note in result.notes:
+        for note in () if light else result.notes:
             self.noted(run, "info", note)
         equity = result.test.equity
         self.run_finished(

@@ -23,7 +23,7 @@ import numpy as np
 
 from engine.conventions.catalog import Convention
 from engine.conventions.catalog import convention as convention_named
-from engine.domain.market import PriceHistory, Symbol, from_nano
+from engine.domain.market import PriceHistory, Symbol
 from engine.domain.order import CENT, EXACT, ZERO, Order, OrderState, Portfolio, Side, order_id
 from engine.domain.run import EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunPart, RunSpec
 from engine.errors import UsageError
@@ -37,6 +37,7 @@ from engine.lab.backtest import (
     window,
 )
 from engine.market.as_of import Market
+from engine.market.price_faults import Coverage
 from engine.market.trading_hours import decision_time, previous_session
 from engine.ports import Calendar
 from engine.simulation.price_basis import on_first_basis
@@ -62,18 +63,25 @@ def run_strategy(
     rules: ExecutionRules | None = None,
     cash: Decimal | None = None,
     report: Callable[[str], None] = lambda text: None,
+    *,
+    shared: Shared | None = None,
 ) -> Result:
     """Run the strategy of a spec over its window. `rules` and `cash` are the convention's, with the spec's own changes,
-    where they are not given; `report` hears how far a long training is.
+    where they are not given; `report` hears how far a long training is. `shared` are windows of this market that other
+    runs have left, and it leaves its own there.
 
     Raises UsageError for an unknown strategy, parameter or convention, for an empty window and for a strategy that has
     nothing to be fitted on; MissingData, StaleData or MalformedData where the bars do not cover it; MalformedData where
     a user's strategy fails.
     """
     run = replace(RuleRun.of(spec, market, rules, cash), report=report)
-    covered = coverage(spec, market)
-    window_market = through(spec, market)
-    played = run.play(run.strategy(), window_market, run.prices(window_market), run.sessions)
+    shared = {} if shared is None else shared
+    key = spec.symbols, spec.first, spec.last, spec.warm_up_from, spec.convention
+    if key not in shared:
+        covered, seen = coverage(spec, market), through(spec, market)
+        shared[key] = covered, seen, run.prices(seen)
+    covered, seen, prices = shared[key]
+    played = run.play(run.strategy(), seen, prices, run.sessions)
     return Result(
         spec=spec,
         test=played.test,
@@ -95,6 +103,11 @@ class Prices:
     histories: Mapping[Symbol, PriceHistory]
     actions: Actions | None
     last: date | None = None
+
+
+Shared = dict[tuple[object, ...], tuple[Mapping[Symbol, Coverage], Market, Prices]]
+"""What runs over one market share, by symbols, window and convention: the sessions that its bars cover, the market
+through the window, and the prices of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,7 +333,7 @@ class VisibleCloses:
         """The last visible close, or None where the symbol has not traded yet."""
         history = self.histories[symbol]
         rows = history.rows_through(date.fromordinal(self.visible[symbol][number]))
-        return from_nano(history.close[rows - 1]) if rows else None
+        return history.close_at(rows - 1) if rows else None
 
     def closes(self, number: int, portfolio: Portfolio) -> dict[Symbol, Decimal]:
         """The last visible close of every symbol that is held."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from engine.conventions.metrics import Metrics
 from engine.domain.market import Exchange, Symbol
 from engine.domain.run import ExecutionRules, Result, RunSpec
 from engine.errors import Interrupted, UsageError
-from engine.lab.rule_backtest import run_strategy
+from engine.lab.rule_backtest import Shared, run_strategy
 from engine.market.as_of import Market
 from engine.strategies.catalog import make_strategy, strategy_class
 from engine.strategies.strategy import Parameter, parameters, parsed
@@ -155,6 +155,7 @@ class _Runs:
     exchange: that of the symbol.
     rules, cash: costs, fills and starting cash.
     on_result: hears of every run with parameters that the search has chosen.
+    shared: what the runs share of the market.
     """
 
     spec: RunSpec
@@ -164,6 +165,7 @@ class _Runs:
     rules: ExecutionRules
     cash: Decimal
     on_result: OnResult
+    shared: Shared = field(default_factory=dict)
 
     def figures(self, best: Mapping[str, str], window: tuple[date, date]) -> Figures:
         """The metric of a window by the best parameters, by the defaults, and of buy and hold."""
@@ -189,7 +191,7 @@ class _Runs:
         return self._run(held)
 
     def _run(self, spec: RunSpec) -> Result:
-        return run_strategy(spec, self.market, self.rules, self.cash)
+        return run_strategy(spec, self.market, self.rules, self.cash, shared=self.shared)
 
 
 def _suggested(trial: Trial, parameter: Parameter) -> str:

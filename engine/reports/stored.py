@@ -16,9 +16,9 @@ from engine.errors import MalformedData, MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.results import result
 from engine.journal.writer import JournalWriter
-from engine.reports.documents.backtest import Document, as_text, document, returns_of
+from engine.reports.documents.backtest import Document, document, document_text, in_rows, light_document, returns_of
 from engine.reports.documents.luck import trials_on, with_trials
-from engine.reports.documents.records import latest_backtests
+from engine.reports.documents.records import check_whole, latest_backtests
 from engine.reports.performance import Report
 from engine.settings import places
 
@@ -26,8 +26,9 @@ KIND = "result"
 NO_DOCUMENT = "this run ended before its result was written; rebuilt from its journal, without baselines"
 
 
-def stored_document(run: str | None) -> Document:
-    """The document of a backtest, the latest where none is named. Raises MissingData that names the latest ones."""
+def stored_document(run: str | None, *, light: bool = False) -> Document:
+    """The document of a backtest, the latest where none is named. Raises MissingData that names the latest ones, and
+    for a light run unless its own document is asked for."""
     latest = latest_backtests(3)
     if run is None and not latest:
         raise MissingData("no backtest to report yet: run `paperdesk backtest`")
@@ -36,14 +37,15 @@ def stored_document(run: str | None) -> Document:
         known = ", ".join(latest) or "(none: paperdesk backtest makes one)"
         raise MissingData(f"no run {run}; the latest are {known}")
     with JournalReader(journal) as reader:
+        if not light:
+            check_whole(reader.run(journal.stem))
         return document_of(reader, journal.stem)
 
 
-def store_document(journal: JournalWriter, report: Report) -> Document:
-    """Write the document of a run that came to a result into its journal, and return it."""
-    made = document(report)
-    journal.document(report.result.spec.run, KIND, as_text(made))
-    return made
+def store_document(journal: JournalWriter, report: Report, *, light: bool = False) -> None:
+    """Write the document of a run that came to a result into its journal."""
+    text = in_rows(light_document(report)) if light else document_text(report)
+    journal.document(report.result.spec.run, KIND, text)
 
 
 def document_of(reader: JournalReader, run: str) -> Document:
@@ -91,7 +93,7 @@ def _growth(path: Path, run: str) -> Mapping[str, Mapping[date, float]]:
     """The growth of the baselines in a document, which has megabytes and is written once. Raises MissingData."""
     with JournalReader(path) as reader:
         found = _stored(reader, run)
-    if found is None:
+    if found is None or "light" in found:
         raise MissingData(NO_DOCUMENT)
     sessions = [date.fromisoformat(row["session"]) for row in found["equity"]]
     return {

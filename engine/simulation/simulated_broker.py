@@ -125,6 +125,8 @@ class SimulatedBroker:
         self._actions = _by_ex_date(actions or {})
         self._next_action = 0
         self._closed = closed
+        self._some_end = any(tape.final_row is not None for tape in self._tapes.values())
+        self._without_shorts: Portfolio | None = None
         self._waited: dict[str, date] = {}
         self._waits: list[str] = []
         self._after: dict[str, date] = {}
@@ -233,7 +235,10 @@ class SimulatedBroker:
         """Book the borrow cost of short positions since the last close, by their value at it. True where the book could
         not carry them then: they were worth more than its equity, or more than its cash."""
         book, closed = self._portfolio, self._closed
-        if closed is None or all(held.quantity > 0 for held in book.positions.values()):
+        if closed is None or book is self._without_shorts:
+            return False
+        if all(held.quantity > 0 for held in book.positions.values()):
+            self._without_shorts = book
             return False
         prices = self._last_closes(closed)
         part = self.rules.borrow_rate * (session - closed).days / DAYS_PER_YEAR
@@ -267,24 +272,26 @@ class SimulatedBroker:
                 self._pending.remove(order)
                 self._end(order, OrderState.EXPIRED, FORCED_COVER)
 
-    def _last_close(self, symbol: Symbol, session: date) -> Decimal:
-        tape = self._tapes[symbol]
-        row = tape.seek(session.toordinal())
-        if row < 0:
-            raise MissingData(f"{symbol} is held on {session} and has no price by then; import earlier ones")
-        return from_nano(tape.close[row])
-
     def _last_closes(self, session: date) -> dict[Symbol, Decimal]:
-        return {symbol: self._last_close(symbol, session) for symbol in self._portfolio.positions}
+        """The last close of every symbol that is held."""
+        closes, ordinal = dict[Symbol, Decimal](), session.toordinal()
+        for symbol in self._portfolio.positions:
+            tape = self._tapes[symbol]
+            row = tape.seek(ordinal)
+            if row < 0:
+                raise MissingData(f"{symbol} is held on {session} and has no price by then; import earlier ones")
+            closes[symbol] = tape.history.close_at(row)
+        return closes
 
     def _known_closes(self, session: date) -> dict[Symbol, Decimal]:
         """The last close of every symbol that has traded by then."""
-        begun = [symbol for symbol, tape in self._tapes.items() if tape.seek(session.toordinal()) >= 0]
-        return {symbol: self._last_close(symbol, session) for symbol in begun}
+        ordinal = session.toordinal()
+        begun = {symbol: tape for symbol, tape in self._tapes.items() if tape.seek(ordinal) >= 0}
+        return {symbol: tape.history.close_at(tape.row) for symbol, tape in begun.items()}
 
     def _close_out_ended(self, session: date) -> None:
         """Close positions whose symbol traded for the last time, once every position has a price."""
-        for symbol, price in self._last_closes(session).items():
+        for symbol, price in self._last_closes(session).items() if self._some_end else ():
             if self._tapes[symbol].row == self._tapes[symbol].final_row:
                 self._close_out(symbol, session, price)
 

@@ -21,7 +21,7 @@ from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import session_progress, work_line
-from tui.text.console import show_document, standard_output
+from tui.text.console import as_json, show, show_document, show_json_text, standard_output
 
 MOST_FORETOLD = 12
 """Texts that are listed; the rest is counted."""
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @run_options
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Maximum model cost, including the part before a resume.")
 @abstain_option
+@click.option("--light", is_flag=True, help="Record settings, returns, trades and fingerprint alone; no baselines.")
 @click.option("--resume", metavar="RUN", help="Resume a stopped run, with its model or another --model.")
 @yes_option
 def backtest_command(
@@ -44,6 +45,7 @@ def backtest_command(
     flags: RunFlags,
     budget: Decimal | None,
     abstain_limit: int,
+    light: bool,
     resume: str | None,
     yes: bool,
 ) -> None:
@@ -64,6 +66,7 @@ def backtest_command(
     """
     from engine.app.bench.jobs import Job
     from engine.app.research.run_spec import check_spec, settled
+    from engine.reports.documents.backtest import in_rows
     from engine.reports.stored import stored_document
     from engine.services import SpendingLimit, Spent
 
@@ -72,7 +75,7 @@ def backtest_command(
     if flags.params and flags.strategy is None:
         raise click.UsageError("--param sets a strategy's parameter: give --strategy with it")
     services = replace(invocation.services(), abstain_limit=abstain_limit)
-    stopped = None if resume is None else _stopped_part(resume, flags, invocation.run)
+    stopped = None if resume is None else _stopped_part(resume, flags, invocation.run, light=light)
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
     check_spec(spec, services.clock.now())
     agree_to_jobs(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget)
@@ -80,15 +83,14 @@ def backtest_command(
         spent = Spent() if stopped is None else stopped.spent
         limit = SpendingLimit.of_dollars(services.config.budget, budget, spent)
         services = replace(services, limit=limit)
-    _run(services, spec, stopped)
-    document = stored_document(spec.run)
-
-    def lines() -> list[str]:
+    _run(services, spec, stopped, light=light)
+    document = stored_document(spec.run, light=True)
+    if as_json():
+        show_json_text(in_rows(document))
+    else:
         from tui.text.backtest_text import summary_text
 
-        return [summary_text(document, str(places.run_journal(spec.run)), standard_output())]
-
-    show_document(document, lines)
+        show(summary_text(document, str(places.run_journal(spec.run)), standard_output()))
     if document["interrupted"]:
         raise Interrupted(_stopped(document))
 
@@ -201,11 +203,11 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
     return replace(spec, run=run)
 
 
-def _stopped_part(run: str, flags: RunFlags, new: str | None) -> FirstPart:
+def _stopped_part(run: str, flags: RunFlags, new: str | None, *, light: bool) -> FirstPart:
     """The recorded part of the run to go on with. Raises UsageError for flags that it has already."""
     from engine.app.research.backtest import first_part
 
-    if new is not None or any(getattr(flags, one.name) for one in fields(flags) if one.name != "model"):
+    if light or new is not None or any(getattr(flags, one.name) for one in fields(flags) if one.name != "model"):
         raise click.UsageError(
             "--resume continues a run with its original settings: the only flag of a run that it takes is --model"
         )
@@ -218,12 +220,12 @@ def _spec_of(stopped: FirstPart, flags: RunFlags) -> RunSpec:
     return spec if flags.model is None else replace(spec, model=flags.model, models=())
 
 
-def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
+def _run(services: Services, spec: RunSpec, stopped: FirstPart | None, *, light: bool = False) -> None:
     from engine.app.research.backtest import run_backtest
 
     try:
         with interruptible() as stop, session_progress() as publish, work_line() as report:
-            run_backtest(services, spec, publish, stop, first_part=stopped, report=report)
+            run_backtest(services, spec, publish, stop, first_part=stopped, report=report, light=light)
     except KeyboardInterrupt:
         kept = f"what was done is kept: see `paperdesk report --run {spec.run}`"
         raise Interrupted(f"interrupted; {kept}, {_go_on(spec.run)}") from None
@@ -238,10 +240,9 @@ def _go_on(run: str) -> str:
 
 
 def _stopped(document: Mapping[str, Any]) -> str:
-    done = document["sessions"]
-    part = f"after {document['last_session']}" if done else "during the warm-up" if document["warm_up"] else "at once"
-    kept = f"what was done is kept: see `paperdesk report --run {document['run']}`"
-    return f"interrupted {part}; {kept}, {_go_on(document['run'])}"
+    done, run = document["last_session"], document["run"]
+    part = f"after {done}" if done else "during the warm-up" if document.get("warm_up") else "at once"
+    return f"interrupted {part}; what was done is kept: see `paperdesk report --run {run}`, {_go_on(run)}"
 
 
 def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:

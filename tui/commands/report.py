@@ -216,9 +216,9 @@ def _desk_page(invocation: Invocation, records: Records, run: str) -> str:
 
 def _rendered(document: Mapping[str, Any], chosen: str | None, table: str | None) -> str:
     if chosen == "json":
-        from engine.reports.documents.backtest import as_text
+        from engine.reports.documents.backtest import in_rows
 
-        return as_text(document) + "\n"
+        return in_rows(document) + "\n"
 
     if chosen == "html":
         from engine.reports.html import html

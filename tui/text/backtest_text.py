@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from engine.reports.documents.records import LIGHT, LIGHT_HOLDS
 from engine.reports.performance import BENCHMARK
 from engine.reports.summary import (
     DISCLAIMER,
@@ -33,6 +34,9 @@ _LABEL = 12
 
 def summary_text(document: Mapping[str, Any], journal: str, console: Console) -> str:
     """The whole summary; `journal` is the path of the run's journal."""
+    light = LIGHT in document
+    if light:
+        document = {"warm_up": None, "baselines": {}, "equity": (), **document}
     notes = [("" if n else "Note", note) for n, note in enumerate(remarks(document))]
     lines = [
         console.bold(f"Backtest {document['run']}") + console.dim("   " + DISCLAIMER.lower().rstrip(".")),
@@ -45,9 +49,9 @@ def summary_text(document: Mapping[str, Any], journal: str, console: Console) ->
         *_chances(document, console),
         "",
         *_plot(document, console),
-        *_facts([*totals(document), *notes], console),
-        "",
-        *_next(document, journal, console),
+        *_facts([("Light", f"holds {LIGHT_HOLDS}")] if light else totals(document), console),
+        *_facts(notes, console),
+        *(() if light else ("", *_next(document, journal, console))),
     ]
     text = "\n".join(line.rstrip() for line in lines)
     return text.replace(NOTHING, "-") if console.ascii_only else text

@@ -96,8 +96,13 @@ def show(text: str) -> None:
 
 def show_json(document: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Print a document: ASCII, since a model may answer with characters that no terminal's encoding takes."""
+    show_json_text(json.dumps(document, indent=indent, allow_nan=False))
+
+
+def show_json_text(text: str) -> None:
+    """Print a document that is JSON already."""
     PRINTED.documents += 1
-    show(json.dumps(document, indent=indent, allow_nan=False))
+    show(text)
 
 
 def as_json() -> bool:

@@ -52,7 +52,7 @@ def run_audit(
     Raises what a backtest raises, UsageError for live models, which answer equal prompts differently, and MissingData
     where there is no recorded run of that name.
     """
-    recorded = None if of is None else (recorded_spec(of), stored_document(of))
+    recorded = None if of is None else (recorded_spec(of), stored_document(of, light=True))
     with files_outside() as outside:  # from the first import of the user's code on
         check_spec(spec, services.clock.now())
         check_trial_index()

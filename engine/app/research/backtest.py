@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import takewhile
@@ -49,13 +49,14 @@ from engine.journal.entries import RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.lab.backtest import BacktestContext, desk_calendar_of, on_convention, run_agents, windows
-from engine.lab.rule_backtest import run_strategy
+from engine.lab.rule_backtest import Shared, run_strategy
 from engine.market.as_of import Market, data_fingerprint
 from engine.market.trading_hours import FIRST_SESSION, decision_time
 from engine.messages.events import Noticed, Publish, RunFinished
 from engine.offline.model import OfflineModel
 from engine.ports import Calendar, LanguageModel
 from engine.preset import Preset
+from engine.reports.documents.records import LIGHT
 from engine.reports.performance import Measure, Report, unmeasured
 from engine.reports.stored import store_document
 from engine.services import Services, Spent
@@ -88,11 +89,13 @@ def run_backtest(
     kind: TrialKind = TrialKind.BACKTEST,
     first_part: FirstPart | None = None,
     report: Callable[[str], None] = lambda text: None,
+    light: bool = False,
 ) -> Report:
     """Run a backtest and its `baselines` and keep the run's journal. `publish` hears every event, `stop` is asked
     before each session, `on_baseline` gets each baseline before the run begins; `market` is the run's where it is
     loaded already. It is counted as a trial of a `kind` on its window. A run that was stopped goes on from its
-    `first_part`; `report` hears how far a strategy's training is.
+    `first_part`; `report` hears how far a strategy's training is. A light one has no baselines, and keeps its document
+    and nothing else.
 
     Raises UsageError, DataError, ConfigError, CredentialsRefused, and TryAgainLater where another process plays the
     run, before anything is kept.
@@ -101,26 +104,29 @@ def run_backtest(
     check_trial_index()
     prepared = _prepared(services, spec, market)
     spec = prepared.spec
-    beside = _baselines(services, prepared, baselines, on_baseline)
+    light = light or (first_part is not None and LIGHT in first_part.run.extra)
+    marked = {LIGHT: True} if light else {}
+    beside = {} if light else _baselines(services, prepared, baselines, on_baseline)
     label = "a rule strategy" if prepared.models is None else prepared.models.label
     label = label if first_part is None else first_part.label(label)
     with run_lock(spec.run), _journal(spec.run, first_part) as journal:
         started = services.clock.now() if first_part is None else first_part.run.started
-        _begin(journal, publish, prepared, label, started)
+        _begin(journal, publish, prepared, label, started, extra=marked)
         try:
-            result = _played(services, prepared, journal, publish, stop, first_part=first_part, report=report)
+            kept = None if light else journal
+            result = _played(services, prepared, kept, publish, stop, first_part=first_part, report=report)
         except BaseException as error:
             outcome = RunOutcome.FAILED if isinstance(error, Exception) else RunOutcome.INTERRUPTED
             detail = str(error) if isinstance(error, PaperdeskError) else type(error).__name__
             use = _use_so_far(services, prepared.models, journal, spec.run)
-            journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail, model=use)
+            journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail, model=use, extra=marked)
             publish(RunFinished(spec.run, services.clock.now(), outcome, None, detail))
             raise
-        extra = {**result.extra, "code": code_hash(user_code(spec))}
+        extra = {**result.extra, "code": code_hash(user_code(spec)), **marked}
         result = replace(result, notes=(*result.notes, *_notes(services, prepared, result)), extra=extra)
         made = Report(result, beside, label, services.config.metrics.risk_free, services.config.exchanges)
-        store_document(journal, made)
-        journal.backtest_result(spec.run, result, services.clock.now())
+        store_document(journal, made, light=light)
+        journal.backtest_result(spec.run, result, services.clock.now(), light=light)
     now = services.clock.now()
     count_result(kind, result, now)
     _publish_end(publish, result, now)
@@ -129,13 +135,15 @@ def run_backtest(
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A run whose settings, models and data are there; a rule strategy has neither preset nor models."""
+    """A run whose settings, models and data are there; a rule strategy has neither preset nor models. Its baselines
+    share the windows of the data."""
 
     spec: RunSpec
     preset: Preset | None
     models: ModelSet | None
     market: Market
     calendar: Calendar
+    shared: Shared = field(default_factory=dict)
 
 
 def _prepared(services: Services, spec: RunSpec, market: Market | None) -> _Prepared:
@@ -159,12 +167,21 @@ def _baselines(
     found = {}
     for name in names:
         rule = replace(plain, strategy=name)
-        found[name] = run_strategy(rule, prepared.market, *with_costs(rule, services.config))
+        costs = with_costs(rule, services.config)
+        found[name] = run_strategy(rule, prepared.market, *costs, shared=prepared.shared)
         on_baseline(name, found[name])
     return found
 
 
-def _begin(journal: JournalWriter, publish: Publish, prepared: _Prepared, label: str, started: datetime) -> None:
+def _begin(
+    journal: JournalWriter,
+    publish: Publish,
+    prepared: _Prepared,
+    label: str,
+    started: datetime,
+    *,
+    extra: Mapping[str, bool],
+) -> None:
     spec, preset = prepared.spec, prepared.preset
     begin_run(
         journal,
@@ -177,6 +194,7 @@ def _begin(journal: JournalWriter, publish: Publish, prepared: _Prepared, label:
             label=label,
             spec=spec,
             symbols=spec.symbols,
+            extra=extra,
         ),
         window=(spec.first, spec.last),
         sessions=len(prepared.calendar.sessions(spec.warm_up_from or spec.first, spec.last)),
@@ -187,7 +205,7 @@ def _begin(journal: JournalWriter, publish: Publish, prepared: _Prepared, label:
 def _played(
     services: Services,
     prepared: _Prepared,
-    journal: JournalWriter,
+    journal: JournalWriter | None,
     publish: Publish,
     stop: Stop,
     *,
@@ -196,7 +214,8 @@ def _played(
 ) -> Result:
     spec, preset, models = prepared.spec, prepared.preset, prepared.models
     if preset is None or models is None:
-        return run_strategy(spec, prepared.market, *with_costs(spec, services.config), report)
+        costs = with_costs(spec, services.config)
+        return run_strategy(spec, prepared.market, *costs, report=report, shared=prepared.shared)
     agents = AgentRun(
         services=services,
         spec=spec,

@@ -15,6 +15,7 @@ from operator import mul
 from types import MappingProxyType
 from typing import Any
 
+from engine.account.track_record import daily_returns
 from engine.conventions.catalog import convention
 from engine.domain.market import Dropped
 from engine.domain.order import ZERO
@@ -34,20 +35,79 @@ Document = dict[str, Any]
 
 def document(report: Report) -> Document:
     """The document of a backtest. Baselines of an interrupted run are cut at its last session."""
+    made: Document = json.loads(document_text(report))
+    return made
+
+
+def document_text(report: Report) -> str:
+    """The document of a backtest as text, a line for every key and every row. The books become text close by close:
+    those of hundreds of symbols over years would not fit into memory as JSON's own types."""
     result = report.result
-    spec, test = result.spec, result.test
-    measure = Measure(convention(spec.convention), spec.symbols, report.exchange, report.risk_free)
+    spec, test, measure = result.spec, result.test, _measure(report)
     last = test.equity[-1].session if test.equity else None
     baselines = {name: through(beside.test, last) for name, beside in report.baselines.items()}
+    content = {
+        **_head(report, measure),
+        **performance(test, measure, result.model, baselines),
+        "luck": luck(test, measure, baselines.get(BENCHMARK), float(spec.rules.cost_rate) if spec.rules else 0.0),
+        "warm_up": _warm_up(result, measure),
+        **_tail(result),
+    }
+    return in_rows(content)
+
+
+def in_rows(content: Mapping[str, Any]) -> str:
+    """A backtest's document as text, a line for every key and every row; the closes of `equity` may be text already."""
+    return "{" + ",\n".join(f'"{key}": {_text(value, key == "equity")}' for key, value in content.items()) + "}"
+
+
+def _text(value: object, rows: bool) -> str:
+    if not isinstance(value, list) or not (rows or (value and isinstance(value[0], dict))):
+        return json.dumps(value, allow_nan=False)
+    return (
+        "[\n" + ",\n".join(row if isinstance(row, str) else json.dumps(row, allow_nan=False) for row in value) + "\n]"
+    )
+
+
+def light_document(report: Report) -> Document:
+    """The document of a light run: settings, returns, trades and the fingerprint of the books that it does not hold."""
+    result = report.result
+    test, measure = result.test, _measure(report)
+    books = _books(test)
+    return {
+        **_head(report, measure),
+        "light": True,
+        "symbols": list(measure.symbols),
+        "currency": measure.exchange.currency,
+        **_extent(test),
+        "convention": measure.convention.name,
+        "metrics": measure.of_run(test, None, ZERO if result.model is None else result.model.cost),
+        "returns": list(daily_returns(test)),
+        "trades": books["trades"],
+        "model": None if result.model is None else row_json.model_use(result.model),
+        **_tail(result),
+        "fingerprint": _fingerprint(books),
+    }
+
+
+def _measure(report: Report) -> Measure:
+    spec = report.result.spec
+    return Measure(convention(spec.convention), spec.symbols, report.exchange, report.risk_free)
+
+
+def _head(report: Report, measure: Measure) -> Document:
+    spec = report.result.spec
     return {
         "schema": SCHEMA,
         "run": spec.run,
         **({"strategy": spec.strategy} if spec.strategy is not None else {"preset": spec.preset}),
         "label": report.label,
         "settings": _settings(report, measure),
-        **performance(test, measure, result.model, baselines),
-        "luck": luck(test, measure, baselines.get(BENCHMARK), float(spec.rules.cost_rate) if spec.rules else 0.0),
-        "warm_up": _warm_up(result, measure),
+    }
+
+
+def _tail(result: Result) -> Document:
+    return {
         "dropped": _dropped(result.dropped),
         "notes": list(result.notes),
         "interrupted": result.interrupted,
@@ -58,8 +118,9 @@ def performance(
     run_part: RunPart, measure: Measure, use: ModelUse | None, baselines: Mapping[str, RunPart] = MappingProxyType({})
 ) -> Document:
     """Figures, books and decisions of a part of a run, of a backtest or a desk, and the use of models (None: nobody was
-    asked)."""
+    asked); each close of `equity` as JSON in canonical text."""
     held, symbols, equity = baselines.get(BENCHMARK), measure.symbols, run_part.equity
+    books = _books(run_part)
     unresolved = row_json.unresolved_by_agent(run_part.decisions, use)
     return {
         "symbols": list(symbols),
@@ -77,29 +138,32 @@ def performance(
         },
         **_per_owner(run_part, measure, held),
         "baselines": {name: _baseline(beside, measure, held) for name, beside in baselines.items()},
-        **_books(run_part),
+        **books,
         "closes": row_json.closes(equity, symbols, (one.equity for one in baselines.values())),
         "unresolved_figures": sum(unresolved.values()),
         "model": None if use is None else row_json.model_use(use, unresolved),
-        "fingerprint": fingerprint(run_part),
+        "fingerprint": _fingerprint(books),
     }
 
 
 def fingerprint(run_part: RunPart) -> str:
     """SHA-256 over decisions, trades and equity as the document prints them, without opinions and the owners of
     trades: equal for equal runs, whatever they are called and whenever they ran."""
-    books = _books(run_part)
-    part: Document = {
-        "decisions": [_without(row, "opinions") for row in books["decisions"]],
-        "trades": [_without(row, "owner") for row in books["trades"]],
-        "equity": books["equity"],
-    }
-    canonical = json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return _fingerprint(_books(run_part))
+
+
+def _fingerprint(books: Document) -> str:
+    decisions = _canonical([_without(row, "opinions") for row in books["decisions"]])
+    trades = _canonical([_without(row, "owner") for row in books["trades"]])
+    parts = (f'{{"decisions":{decisions},"equity":[', ",".join(books["equity"]), f'],"trades":{trades}}}')
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def _without(row: Document, key: str) -> Document:
     return {name: value for name, value in row.items() if name != key}
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
 def as_text(content: Mapping[str, Any]) -> str:
@@ -168,7 +232,7 @@ def _books(run_part: RunPart) -> Document:
     return {
         "trades": [row_json.trade(fill) for fill in run_part.fills],
         "cash_flows": [row_json.cash_flow(flow) for flow in run_part.cash_flows],
-        "equity": [row_json.point(point) for point in run_part.equity],
+        "equity": [_canonical(row_json.point(point)) for point in run_part.equity],
         "decisions": row_json.decisions(run_part.decisions, run_part.opinions),
     }
 
@@ -177,7 +241,13 @@ def _warm_up(result: Result, measure: Measure) -> Document | None:
     run_part = result.warm_up
     if run_part is None:
         return None
-    return {**_extent(run_part), "metrics": measure.of_run(run_part), **_books(run_part)}
+    books = _books(run_part)
+    return {
+        **_extent(run_part),
+        "metrics": measure.of_run(run_part),
+        **books,
+        "equity": [json.loads(row) for row in books["equity"]],
+    }
 
 
 def _dropped(dropped: tuple[Dropped, ...]) -> dict[str, dict[str, int]]:

@@ -21,10 +21,15 @@ from engine.journal.schema import LIVE, TEST
 from engine.settings import places
 
 if TYPE_CHECKING:
+    from engine.journal.entries import RunEntry
     from engine.reports.documents.row_json import Row
 
 SCHEMA = 1
 """The version of the documents of a desk's records."""
+
+LIGHT = "light"
+"""The mark of a light run among the further results of its entry."""
+LIGHT_HOLDS = "settings, returns, trades and fingerprint alone: no books, decisions, orders, memory or baselines"
 
 At = int | date | Within | None
 """A point in a journal: an event's number, a session that was settled and decided, a point within one, or (None)
@@ -194,12 +199,18 @@ def _of_run(desk: str, run: str, stack: ExitStack) -> Records:
         raise _unknown(desk, run, stack) from None
     if path.is_file():
         reader = stack.enter_context(JournalReader(path))
-        reader.run(run)
+        check_whole(reader.run(run))
         return Records(reader=reader, desk=desk, kind="backtest", run=run)
     of_desk = _opened(places.desk_journal(desk), stack)
     if of_desk is not None and of_desk.find_run(run) is not None:
         return Records(reader=of_desk, desk=desk, kind="daily", run=run)
     raise _unknown(desk, run, stack)
+
+
+def check_whole(run: RunEntry) -> None:
+    """Raise MissingData for a light run: whoever calls wants what it does not hold."""
+    if run.extra.get(LIGHT):
+        raise MissingData(f"the run {run.id} is light: it holds {LIGHT_HOLDS}; run it again without --light")
 
 
 def _latest_backtest(desk: str, wanted: Callable[[JournalReader], bool], stack: ExitStack) -> Records | None:

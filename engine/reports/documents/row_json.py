@@ -88,13 +88,14 @@ def closes(
 ) -> dict[str, list[str | None]]:
     """The price of each symbol at each close, as traded; null where neither these books knew one nor those of other
     runs over the same sessions."""
-    known: dict[tuple[date, str], Decimal] = {}
-    for books in (points, *beside):
-        for at in books:
-            for symbol, price in at.prices.items():
-                known.setdefault((at.session, symbol), price)
-    found = {symbol: [known.get((at.session, symbol)) for at in points] for symbol in symbols}
-    return {symbol: [None if one is None else money(one) for one in row] for symbol, row in found.items()}
+    others = [{at.session: at.prices for at in books} for books in beside]
+    found: dict[str, list[str | None]] = {symbol: [] for symbol in symbols}
+    for at in points:
+        known = [at.prices, *(other[at.session] for other in others if at.session in other)]
+        for symbol, row in found.items():
+            price = next((prices[symbol] for prices in known if symbol in prices), None)
+            row.append(None if price is None else money(price))
+    return found
 
 
 def decisions(made: Iterable[Decision], opinions: Iterable[Opinion]) -> list[Row]:
