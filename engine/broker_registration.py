@@ -1,6 +1,7 @@
 """The registration of a broker: everything that the program has to know of one, stated once in the broker's own folder.
 
-`connectors/KIND/registration.py` states it as BROKER, and `broker.kind` names the folder. Other modules read a
+`connectors/KIND/registration.py` states it as BROKER, and `broker.kind` names the folder; of a broker of the user's own
+it names the file (FILE.py:NAME) or an entry point of the group `paperdesk.brokers`. Other modules read a
 registration's properties, never its name. The simulated market is no broker and has none.
 """
 

@@ -32,6 +32,7 @@ from engine.errors import ConfigError, UsageError
 from engine.settings import owners as owner_settings
 from engine.settings import values as settings
 from engine.settings.shipped_presets import shipped_presets
+from engine.settings.user_code import Kind, is_file_reference, load_name
 from engine.settings.values import Frozen
 from engine.strategies.catalog import make_rule
 from memory.errors import UnknownPreset
@@ -227,7 +228,8 @@ class Preset(settings.Frozen):
     """Questions about performance: one for the short term and one for the medium term, as in the paper, or one about
     both, which costs half. Source: FinVision §3.3 [V3]."""
     load: tuple[str, ...] = ()
-    """Agents of the user's own, as `FILE.py:NAME`, the file relative to the preset's; `steps` names their steps."""
+    """Agents of the user's own, as `FILE.py:NAME`, the file relative to the preset's, or by the name of an entry point;
+    `steps` names their steps."""
     agents: dict[str, settings.AgentSettings] = {}
     """Model settings by the name of an agent."""
     owners: dict[owner_settings.OwnerName, owner_settings.Owner] = Field({DESK: owner_settings.Owner()}, min_length=1)
@@ -448,7 +450,7 @@ def preset_names() -> tuple[str, ...]:
 def load_preset(name: str) -> Preset:
     """A preset by name, or by path to a TOML file. Raises UsageError for an unknown name, ConfigError for a file
     that is no preset."""
-    return _loaded(name, Path.cwd() if name.endswith(".toml") else None)
+    return _read_preset(name) if name.endswith(".toml") else _shipped(name)
 
 
 @cache
@@ -458,8 +460,12 @@ def recorded_preset(text: str) -> Preset:
 
 
 @cache
-def _loaded(name: str, folder: Path | None) -> Preset:
-    """The preset of a name; a relative file name means another file in every `folder`."""
+def _shipped(name: str) -> Preset:
+    return _read_preset(name)
+
+
+def _read_preset(name: str) -> Preset:
+    """The preset of a name as its file, and those of its agents, are now."""
     plain = _read(name)
     removed = tuple(plain.pop("without", ()))
     try:
@@ -467,6 +473,8 @@ def _loaded(name: str, folder: Path | None) -> Preset:
     except ValidationError as error:
         raise ConfigError(f"preset {name}: {settings.complaint(Preset, error)}") from None
     try:
+        for reference in preset.load:
+            load_name(reference, Kind.AGENT)
         known = steps_of(preset.registered)
         unknown = [step for step in preset.steps if step not in known]
         if unknown:
@@ -508,7 +516,7 @@ def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
         raise ConfigError(f"preset {name}: not TOML: {error}{hint}") from None
     if isinstance(own := plain.get("load"), list):
         folder = _folder_of(entry)
-        plain["load"] = [str(folder / reference) for reference in own]
+        plain["load"] = [str(folder / one) if is_file_reference(str(one)) else one for one in own]
     if "owners" in plain:
         plain["owners"] = owner_settings.with_characters(plain["owners"], _folder_of(entry))
     parent = plain.pop("extends", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 from collections.abc import Iterator
 from datetime import date
@@ -13,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from connectors.wiring.broker import broker_of
 from engine.market.trading_hours import exchange_calendar
-from tests.extending_page import own_broker
+from engine.settings.config import load_config
+from tests.extending_page import own_broker, write_files
 from tui.cli import main
 
 BEGINS = date(2024, 3, 1)
@@ -27,9 +28,16 @@ def run(*arguments: str) -> int:
     return ended.value.code
 
 
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(params=["a folder of connectors", "two files of one's own"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A desk at the broker of the page: UP rises by one in each session, SAW goes up and down."""
+    kind = "inmemory"
+    if request.param != "a folder of connectors":
+        _, adapter, registration = write_files("A broker", tmp_path / "own")
+        text = registration.read_text().replace("connectors.inmemory.broker", "broker")
+        registration.write_text(text)
+        assert adapter.name == "broker.py"
+        kind = f"{registration}:BROKER"
     prices = tmp_path / "data" / "prices"
     prices.mkdir(parents=True)
     for symbol in ("UP", "SAW"):
@@ -40,7 +48,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (prices / f"{symbol}.csv").write_text("\n".join(rows) + "\n")
     environment = {
         "PAPERDESK_HOME": str(tmp_path / "home"),
-        "PAPERDESK_BROKER__KIND": "inmemory",
+        "PAPERDESK_BROKER__KIND": kind,
         "PAPERDESK_BROKER__CLOCK": "broker",
         "PAPERDESK_DATA__FOLDER": str(tmp_path / "data"),
         "PAPERDESK_DESK__NAME": "own",
@@ -62,8 +70,9 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 @pytest.mark.usefixtures("desk")
 def test_a_desk_trades_at_the_broker_and_its_books_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    registration = importlib.import_module("connectors.inmemory.registration")
-    broker = registration.account(registration.Settings(tmp_path / "data", BEGINS))
+    service = broker_of(load_config(tmp_path / "none.toml").config)
+    assert service is not None
+    broker: Any = service.open()
     session = BEGINS
     for _ in range(6):
         assert document(capsys, "--daily")["session"] == str(session)

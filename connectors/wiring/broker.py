@@ -1,5 +1,5 @@
-"""The configured broker, found by its folder: addresses from configuration and environment, keys from the environment
-alone."""
+"""The configured broker, found by its folder, its file or its entry point: addresses from configuration and
+environment, keys from the environment alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import connectors
 from engine.broker_registration import BrokerRegistration, BrokerService
 from engine.domain.market import Exchange
 from engine.errors import ConfigError
+from engine.program_files import broken_installation
 from engine.settings.config import Config
+from engine.settings.user_code import Kind, entry_names, is_file_reference, load_name
 
 if TYPE_CHECKING:
     from engine.ports import MarketDataService
@@ -48,9 +50,10 @@ def offers_data(config: Config, exchange: Exchange) -> bool:
     return _data_service(config).registration.trades(exchange)
 
 
-def broker_keys() -> tuple[str, ...]:
-    """The environment variables of every broker's keys, sorted."""
-    return tuple(sorted({variable for kind in _kinds() for variable in _registration(kind).key_variables}))
+def broker_keys(config: Config) -> tuple[str, ...]:
+    """The environment variables of the keys of every broker that ships, and of the configured one, sorted."""
+    kinds = {*_kinds(), config.broker.kind} - {SIMULATED}
+    return tuple(sorted({variable for kind in kinds for variable in _registration(kind).key_variables}))
 
 
 def _data_service(config: Config) -> BrokerService:
@@ -64,17 +67,28 @@ def _service(config: Config, kind: str) -> BrokerService:
 
 
 def _registration(kind: str) -> BrokerRegistration[Any]:
-    known = _kinds()
-    if kind not in known:
-        near = difflib.get_close_matches(kind, [SIMULATED, *known], 1)
-        hint = f"did you mean {near[0]}?" if near else f"available: {', '.join([SIMULATED, *known])}"
+    shipped = _kinds()
+    if kind in shipped:
+        registration: BrokerRegistration[Any] = importlib.import_module(f"connectors.{kind}.registration").BROKER
+        return registration
+    installed = () if is_file_reference(kind) else entry_names(Kind.BROKER)
+    if not is_file_reference(kind) and kind not in installed:
+        known = [SIMULATED, *shipped, *installed]
+        near = difflib.get_close_matches(kind, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}, and FILE.py:NAME"
         raise ConfigError(f"broker.kind: unknown broker {kind}; {hint}")
-    registration: BrokerRegistration[Any] = importlib.import_module(f"connectors.{kind}.registration").BROKER
-    return registration
+    if is_file_reference(kind) and not Path(kind).expanduser().is_absolute():
+        raise ConfigError(f"broker.kind: {kind} has to begin with its whole path: a desk runs from any folder")
+    found = load_name(kind, Kind.BROKER)
+    if not isinstance(found, BrokerRegistration):
+        raise ConfigError(f"broker.kind: {kind} is not a BrokerRegistration")
+    return found
 
 
 def _kinds() -> list[str]:
-    """Every folder of connectors that registers a broker; none of them is imported for that."""
-    return sorted(
-        {file.parent.name for folder in connectors.__path__ for file in Path(folder).glob("*/registration.py")}
-    )
+    """Every folder of connectors that registers a broker; none of them is imported for that. Raises InvariantBroken for
+    an installation without any."""
+    found = {file.parent.name for folder in connectors.__path__ for file in Path(folder).glob("*/registration.py")}
+    if not found:
+        raise broken_installation([f"connectors/{DATA_VENDOR}/registration.py"])
+    return sorted(found)

@@ -53,7 +53,7 @@ def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool 
         open_notifiers=partial(open_notifiers, config),
         open_ping=partial(open_ping, config),
         open_painter=open_painter,
-        key_variables=key_variables,
+        key_variables=partial(key_variables, config),
     )
 
 
@@ -97,7 +97,7 @@ def open_notifiers(config: Config) -> Sequence[Notifier]:
     notifiers: list[Notifier] = []
     if config.notify.command:
         own = {endpoint.key_env for endpoint in config.endpoints.values() if endpoint.key_env}
-        notifiers.append(CommandNotifier(config.notify.command, {*key_variables(), *own}))
+        notifiers.append(CommandNotifier(config.notify.command, {*key_variables(config), *own}))
     if config.notify.webhook is not None:
         notifiers.append(WebhookNotifier(config.notify.webhook))
     return notifiers
@@ -118,8 +118,8 @@ def open_painter() -> ChartPainter:
     return MatplotlibPainter()
 
 
-def key_variables() -> Sequence[str]:
+def key_variables(config: Config) -> Sequence[str]:
     """Environment variables of the keys of brokers, vendors of models, and the macro series' service."""
     from connectors.macro.fred import KEY_VARIABLE
 
-    return sorted({*KEYS.values(), *broker_keys(), KEY_VARIABLE})
+    return sorted({*KEYS.values(), *broker_keys(config), KEY_VARIABLE})

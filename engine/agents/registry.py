@@ -19,7 +19,7 @@ from engine.agents.past import PAST
 from engine.agents.portfolio import PORTFOLIO_ANALYSIS, PORTFOLIO_DECISION, PORTFOLIO_REFLECTION
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL, PERFORMANCE, SIGNALS
 from engine.errors import ConfigError
-from engine.settings.user_code import load_name
+from engine.settings.user_code import Kind, code_version, load_name
 
 Agents = Mapping[str, Agent[Any, Any]]
 """Agents by name, in the order of the cycle."""
@@ -39,10 +39,14 @@ and experts."""
 _FEATURE_GROUPS = {"memory": ("memory", "diversified", "analyses")}
 
 
-@cache
 def registered(load: tuple[str, ...] = ()) -> Agents:
-    """The agents that ship and those of `FILE.py:NAME` references, which are asked between observing and reflecting.
-    Raises ConfigError for a reference that names no agent, and for a name or step that is taken."""
+    """The agents that ship and those of `FILE.py:NAME` references or entry points, which are asked between observing
+    and reflecting. Raises ConfigError for a reference that names no agent, and for a name or step that is taken."""
+    return _registered(load, code_version() if load else 0)
+
+
+@cache
+def _registered(load: tuple[str, ...], version: int) -> Agents:
     own = [_loaded(reference) for reference in load]
     deciding = (*_DEBATING, *_DECIDING, *_PORTFOLIO)
     agents: tuple[Agent[Any, Any], ...] = (*_OBSERVING, *own, *_REFLECTING, *deciding)
@@ -56,7 +60,7 @@ def registered(load: tuple[str, ...] = ()) -> Agents:
 
 
 def _loaded(reference: str) -> Agent[Any, Any]:
-    agent = load_name(reference)
+    agent = load_name(reference, Kind.AGENT)
     if not isinstance(agent, Agent):
         raise ConfigError(f"{reference}: not an Agent")
     if agent.see is None or agent.step == DECIDING:

@@ -119,8 +119,8 @@ class CalendarConfig(_Section):
 class BrokerConfig(_Section):
     """The venue of orders: the simulated market, or an account at a broker."""
 
-    kind: str = Field("simulated", pattern="^[a-z][a-z0-9_]*$")
-    """simulated: books in the journal; alpaca: a paper account, or the sandbox."""
+    kind: str = Field("simulated", pattern=r"^[a-z][a-z0-9_-]*$|\.py:\w+$")
+    """simulated: books in the journal; alpaca: a paper account, or the sandbox; else FILE.py:NAME or an entry point."""
     mode: TradingMode = TradingMode.AUTO
     """auto: orders are sent; ask: they wait for approval; observe: nothing is sent."""
     clock: Literal["machine", "broker"] = "machine"

@@ -1,5 +1,6 @@
-"""Code of the user's: a name out of a Python file, given as `FILE:NAME`, its failures by file and line, its files and
-their hash. The program's own folders are closed to it: an earlier run's journal knows what came later."""
+"""Code of the user's: a name out of a Python file, given as `FILE:NAME`, or the entry point of a distribution, its
+failures by file and line, its files and their hash. The program's own folders are closed to it: an earlier run's
+journal knows what came later."""
 
 from __future__ import annotations
 
@@ -14,18 +15,24 @@ import threading
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
+from importlib import invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from engine.errors import ConfigError, PaperdeskError
 from engine.program_files import PACKAGES, PROGRAM
 from engine.settings import places
 
-_PREFIX = "user_code_"
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_PREFIX, _BROKER_PREFIX = "user_code_", "user_broker_"
 _HOOKS = (__name__, "engine.app.audit.subjects")
 """Modules whose audit hooks stand on the stack of whoever opens a file."""
 OPENING = ("open", "sqlite3.connect")
@@ -38,30 +45,70 @@ SURROUNDINGS = frozenset({"argv", "orig_argv", "environ", "environb", "getenv", 
 """Names by which code tells where it runs: how it was called, and the environment."""
 
 
+class Kind(StrEnum):
+    """What can be brought; the entry points of a kind are in the group `paperdesk.KIND`."""
+
+    STRATEGY = "strategies"
+    AGENT = "agents"
+    BROKER = "brokers"
+
+
 def load_name(
     reference: str,
-    folder: Path | None = None,
+    kind: Kind,
     *,
     absent: type[PaperdeskError] = ConfigError,
     failed: type[PaperdeskError] = ConfigError,
 ) -> Any:
-    """The value that `FILE:NAME` names, a relative file being one of `folder`. Each file is run once in a process.
-    Raises `absent`, naming the reference, for a file or name that is not there, and `failed`, naming file and line, for
-    code that fails."""
+    """The value that `FILE:NAME` names, or the entry point of a kind. A file is run again only once it, or a file
+    beside it that it imports, has changed. Raises `absent`, naming the reference, for what is not there, and `failed`,
+    naming file and line, for code that fails."""
+    if not is_file_reference(reference):
+        return _entry(reference, kind, absent, failed)
     file, colon, name = reference.rpartition(":")
     if not colon or not file.endswith(".py") or not name.isidentifier():
         raise absent(f"{reference}: not of the form FILE.py:NAME")
-    path = ((folder or Path()) / Path(file).expanduser()).resolve()
+    path = Path(file).expanduser().resolve()
     if not path.is_file():
         raise absent(f"{reference}: file not found: {path}")
-    _close_own_folders()
+    if kind is not Kind.BROKER:  # which keeps books of its own, and decides nothing
+        _close_own_folders()
     try:
-        module = _module(path)
+        module = _module(path, _BROKER_PREFIX if kind is Kind.BROKER else _PREFIX)
     except Exception as error:  # anything may go wrong in code that others wrote
         raise failed(_located(error, str(path))) from error
     if not hasattr(module, name):
         raise absent(f"{reference}: the file defines no {name}")
     return getattr(module, name)
+
+
+def is_file_reference(name: str) -> bool:
+    """True for what names a file rather than something that is registered."""
+    return ":" in name or name.endswith(".py")
+
+
+def entry_names(kind: Kind) -> tuple[str, ...]:
+    """The names that installed distributions bring of a kind, sorted."""
+    return tuple(sorted(one.name for one in _entries(kind)))
+
+
+def _entries(kind: Kind, name: str | None = None) -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points  # slower than all that is imported here
+
+    return [one for one in entry_points(group=f"paperdesk.{kind}") if name in (None, one.name)]
+
+
+def _entry(name: str, kind: Kind, absent: type[PaperdeskError], failed: type[PaperdeskError]) -> Any:
+    found = next(iter(_entries(kind, name)), None)
+    if found is None:
+        raise absent(f"no installed distribution brings {name} among its paperdesk.{kind}")
+    try:
+        value = found.load()
+    except Exception as error:
+        raise failed(f"{name} ({found.value}): {type(error).__name__}: {' '.join(str(error).split())}") from error
+    if kind is not Kind.BROKER:
+        _adopt(found.module)
+    return value
 
 
 _ADOPTED: set[str] = set()
@@ -70,7 +117,11 @@ _ADOPTED: set[str] = set()
 
 def adopt(user_class: type) -> None:
     """Take the module of a class that was handed over for the user's code."""
-    _ADOPTED.add(user_class.__module__)
+    _adopt(user_class.__module__)
+
+
+def _adopt(module: str) -> None:
+    _ADOPTED.add(module)
     _close_own_folders()
 
 
@@ -91,14 +142,22 @@ def failures_of(user_class: type, failed: type[PaperdeskError]) -> Iterator[None
         raise failed(_located(error, next(files, name))) from error
 
 
-def code_files(references: Iterable[str]) -> tuple[Path, ...]:
-    """The files of `FILE.py:NAME` references, and those beside them that were imported up to now, in order."""
-    files = {Path(file).expanduser().resolve() for one in references if (file := one.rpartition(":")[0])}
+def code_files(references: Iterable[str], kind: Kind) -> tuple[Path, ...]:
+    """The files of references, and those beside them that were imported up to now, in order; of an entry point that of
+    its module."""
+    files: set[Path] = set()
+    for reference in references:
+        if is_file_reference(reference):
+            path = Path(reference.rpartition(":")[0]).expanduser().resolve()
+            files.update(_LOADED[path].files if path in _LOADED else [path])
+        else:
+            modules = (sys.modules.get(one.module) for one in _entries(kind, reference))
+            files.update(Path(str(one.__file__)) for one in modules if one is not None and one.__file__)
     if not files:
         return ()  # whatever was imported, it lies beside none
-    loaded = (vars(module).get("__file__") for module in tuple(sys.modules.values()))
-    own = (file for file in loaded if isinstance(file, str) and file.endswith(".py") and not is_installed(file))
-    beside = (path for path in map(Path.resolve, map(Path, own)) if any(path.is_relative_to(f.parent) for f in files))
+    others = ((name, vars(module).get("__file__")) for name, module in tuple(sys.modules.items()))
+    own = (Path(file) for name, file in others if isinstance(file, str) and not name.startswith(_PREFIX))
+    beside = (one.resolve() for one in own if one.suffix == ".py" and any(one.is_relative_to(f.parent) for f in files))
     return tuple(sorted(files.union(path for path in beside if not is_installed(path))))
 
 
@@ -205,25 +264,93 @@ def line_at_work() -> str:
                 return adopted  # called by us; what calls us is no strategy at work
             ours = True
     thread = threading.current_thread()
-    alone = ours or thread is threading.main_thread() or not _module.cache_info().currsize
+    alone = ours or thread is threading.main_thread() or not (_LOADED or _ADOPTED)
     return "" if alone else f"thread {thread.name}"
 
 
-@cache
-def _module(path: Path) -> ModuleType:
-    """The module of a file, under a name that no other module has; dataclasses look their module up by it."""
-    name = f"{_PREFIX}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A file that was run: its module, the files that it is made of, and their hash."""
+
+    module: ModuleType
+    files: tuple[Path, ...]
+    digest: str | None
+
+
+_LOADED: dict[Path, _Loaded] = {}
+_LOADING = threading.RLock()
+
+
+def code_version() -> int:
+    """A number that changes with every file that is run: what was made of an older one may be of old code."""
+    return len(_RUN)
+
+
+_RUN: list[Path] = []
+"""Every file that was run, in order."""
+
+
+def _module(path: Path, prefix: str) -> ModuleType:
+    """The module of a file as it is now."""
+    with _LOADING:
+        known = _LOADED.get(path)
+        if known is None or known.digest != code_hash(file for file in known.files if file.exists()):
+            known = _LOADED[path] = _run(path, prefix)
+        return known.module
+
+
+def _run(path: Path, prefix: str) -> _Loaded:
+    """Run a file under a name that no other module has; dataclasses look their module up by it."""
+    name = f"{prefix}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded as Python")
-    module = module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[name] = module = module_from_spec(spec)
+    _RUN.append(path)
+    beside: list[Path] = []
     try:
-        spec.loader.exec_module(module)
+        with _importable(path.parent, name, beside):
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
-    return module
+    files = (path, *beside)
+    return _Loaded(module, files, code_hash(files))
+
+
+@contextmanager
+def _importable(folder: Path, alias: str, beside: list[Path]) -> Iterator[None]:
+    """Let what lies in a folder be imported by its name until the block ends, whatever else is loaded under that name.
+    It is called `alias.NAME` from then on, so that two folders may have files of one name, and its file is `beside`."""
+    names = {one.stem for one in folder.iterdir() if one.suffix == ".py" or one.is_dir()} - {*PACKAGES}
+
+    def loaded() -> dict[str, ModuleType]:
+        found = {name: module for name, module in tuple(sys.modules.items()) if name.partition(".")[0] in names}
+        files = {name: getattr(module, "__file__", None) for name, module in found.items()}
+        return {name: found[name] for name, file in files.items() if file and not is_installed(file)}
+
+    hidden = loaded()
+    for name in hidden:
+        del sys.modules[name]
+    sys.path.insert(0, str(folder))
+    invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name, module in loaded().items():
+            beside.append(Path(str(module.__file__)).resolve())
+            _rename(module, name, f"{alias}.{name}")
+        sys.modules.update(hidden)
+
+
+def _rename(module: ModuleType, name: str, alias: str) -> None:
+    """Give a module, and the classes of it, another name."""
+    sys.modules[alias] = sys.modules.pop(name)
+    module.__name__ = alias
+    for value in vars(module).values():
+        if isinstance(value, type) and value.__module__ == name:
+            value.__module__ = alias
 
 
 def _located(error: Exception, file: str) -> str:

@@ -25,7 +25,7 @@ import engine.strategies
 from engine.domain.market import PriceHistory, Symbol
 from engine.errors import MalformedData, UsageError
 from engine.program_files import program_text
-from engine.settings.user_code import adopt, failures_of, load_name
+from engine.settings.user_code import Kind, adopt, entry_names, failures_of, is_file_reference, load_name
 from engine.strategies.learned import Learner
 from engine.strategies.strategy import (
     REGISTERED,
@@ -41,9 +41,9 @@ from engine.strategies.strategy import (
 
 
 def load_class(reference: str) -> type[Strategy]:
-    """The class that `FILE:CLASS` names. Raises UsageError for a file or class that is not there and for one that is
-    no strategy, MalformedData naming file and line where the file cannot be run."""
-    return _checked(reference, load_name(reference, absent=UsageError, failed=MalformedData))
+    """The class that `FILE:CLASS` or an entry point names. Raises UsageError for a file or class that is not there and
+    for one that is no strategy, MalformedData naming file and line where the file cannot be run."""
+    return _checked(reference, load_name(reference, Kind.STRATEGY, absent=UsageError, failed=MalformedData))
 
 
 def _checked(reference: str, found: Any) -> type[Strategy]:
@@ -123,20 +123,24 @@ def _registered() -> Mapping[str, type[Strategy]]:
 
 
 def strategy_class(name: str) -> type[Strategy]:
-    """The class of a registered name or of `FILE:CLASS`. Raises UsageError, naming the nearest name, where there is
-    none, and what `load_class` raises."""
+    """The class of a registered name, of `FILE:CLASS` or of an entry point. Raises UsageError, naming the nearest name,
+    where there is none, and what `load_class` raises."""
     if name.startswith("<"):
         if name not in _HANDED_OVER:
             raise UsageError(f"the strategy {name} was a class or function of another Python session: give it again")
         return _HANDED_OVER[name][1]
-    if ":" in name or name.endswith(".py"):
+    if ships(name):
+        return _registered()[name]
+    installed = () if is_file_reference(name) else entry_names(Kind.STRATEGY)
+    if is_file_reference(name) or name in installed:
         return load_class(name)
-    if name not in _registered():
-        names = strategy_names()
-        raise UsageError(
-            f"unknown strategy {name}{nearest(name, names)}; available: {', '.join(names)}, and FILE:CLASS"
-        )
-    return _registered()[name]
+    names = (*strategy_names(), *installed)
+    raise UsageError(f"unknown strategy {name}{nearest(name, names)}; available: {', '.join(names)}, and FILE:CLASS")
+
+
+def ships(name: str) -> bool:
+    """True for the name of a strategy of ours."""
+    return name in _registered()
 
 
 def make_strategy(name: str, params: Mapping[str, str] | None = None) -> Strategy:

@@ -25,8 +25,8 @@ from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import spec_settings
 from engine.services import Services
 from engine.settings.config import Config
-from engine.settings.user_code import code_files
-from engine.strategies.catalog import make_strategy, strategy_class
+from engine.settings.user_code import Kind, code_files
+from engine.strategies.catalog import make_strategy, ships, strategy_class
 from engine.strategies.strategy import parameters
 
 DEMO_WINDOW = (date(2024, 11, 1), date(2025, 1, 2), date(2025, 6, 30))
@@ -167,9 +167,9 @@ def user_code(spec: RunSpec) -> tuple[Path, ...]:
     prompts, and what lies beside and was imported."""
     preset = preset_of(spec)
     if preset is None:
-        return code_files([spec.strategy] if spec.strategy is not None and ":" in spec.strategy else ())
+        return code_files([] if spec.strategy is None or ships(spec.strategy) else [spec.strategy], Kind.STRATEGY)
     prompts = (agent.prompt for agent in preset.registered.values() if agent.see is not None)
-    return (*code_files(preset.load), *(path.resolve() for path in prompts if path.is_file()))
+    return (*code_files(preset.load, Kind.AGENT), *(path.resolve() for path in prompts if path.is_file()))
 
 
 def _with_models(spec: RunSpec, config: Config) -> RunSpec:

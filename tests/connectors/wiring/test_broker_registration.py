@@ -44,7 +44,7 @@ def test_a_folder_with_a_registration_is_a_broker(shelf: Config) -> None:
     assert (found.registration.brings_data, found.registration.is_real_time) == (False, False)
     service = services(shelf).broker
     assert service is not None and service.open_feed(LiveClock()) is None
-    assert broker_keys() == ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "SHELF_KEY")
+    assert broker_keys(shelf) == ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "SHELF_KEY")
 
 
 def test_the_simulated_market_is_no_broker() -> None:
