@@ -188,10 +188,11 @@ def test_a_mark_is_no_part_of_a_candle(rows: int) -> None:
                 nearest = strips[y + towards].text[x - 1 : x + 2]
                 assert set(nearest) <= set(" ·"), "a free row between a mark and its candle"
                 (one,) = strips[y].crop(x, x + 1)
-                # In a box of the mark's own colour, which no candle has; bold without colour.
-                assert one.style is not None
-                colour = one.style.bgcolor
-                assert one.style.bold if palette is None else colour is not None and colour.name in ("cyan", "yellow")
+                # In the mark's own colour and on the plot's ground: a filled cell would look like a candle.
+                assert one.style is not None and one.style.bold
+                if palette is not None:
+                    assert one.style.color is not None and one.style.color.name in ("cyan", "yellow")
+                    assert one.style.bgcolor is not None and one.style.bgcolor.name == "black"
         above = read_back(marked, 40, rows, 4, ChartStyle(palette))
         assert len({one and (one.high, one.low) for one in above}) == 1, "marks change no candle"
 

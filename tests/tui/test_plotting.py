@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +16,10 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from tests.examples import examples
-from tui.charts.plotting import LOW, PlotData, equity_plot
+from tui.charts.bars import bar_plot
+from tui.charts.candle_raster import ChartStyle
+from tui.charts.chart_canvas import Palette
+from tui.charts.plotting import PlotData, equity_plot, render_curves
 from tui.widgets.plot import CurvePlot
 
 values = st.lists(st.none() | st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf, 1e300, 0.0]), max_size=60)
@@ -42,32 +48,65 @@ def test_a_rising_curve_climbs_from_left_to_right() -> None:
     rising = [100.0 + n for n in range(30)]
     rows = equity_plot({"desk": rising}, labels, 60, 15, colour=False, ascii_only=True).split("\n")
     assert rows[0].startswith("* desk 129.00")
-    marks = [row[12:].find("*") for row in rows[1:]]
-    found = [mark for mark in marks if mark >= 0]
-    assert found == sorted(found, reverse=True)
-    assert found[0] > 35
-    assert found[-1] < 10
-    assert "2024-01-01" in rows[-1] and "2024-01-30" in rows[-1]
+    found = [mark for row in rows[1:] if (mark := row.find("*")) >= 0]
+    assert len(found) == 13 and found == sorted(found, reverse=True)
+    assert found[0] > 40 and found[-1] == 0
+    assert rows[-1].split() == ["Jan", "01", "Jan", "08", "Jan", "15", "Jan", "22", "Jan", "29"]
 
 
-def test_curves_have_marks_of_their_own_without_colour() -> None:
-    series = {"desk": [1.0, 2.0, 3.0], "SPY": [3.0, 2.0, 1.0]}
-    text = equity_plot(series, ["a", "b", "c"], 60, 12, colour=False)
-    assert "*" in text.split("\n", 1)[1]
-    assert {"▚ desk 3.00", "* SPY 1.00"} <= set(text.split("\n")[0].rstrip().split("  "))
+def drawn(*curves: tuple[int, ...], width: int = 16, height: int = 5, **settings: Any) -> list[str]:
+    data = PlotData({str(n): curve for n, curve in enumerate(curves)}, **settings)
+    canvas = render_curves(data, width, height, ChartStyle()).canvas
+    return ["".join(row).rstrip() for row in canvas.chars[1:]]
+
+
+def test_a_curve_is_one_line_with_corners_whatever_it_does() -> None:
+    columns = tuple(range(8)), 12
+    assert drawn((0, 0, 3, 3, 3, 0, 0, 2), columns=columns) == [
+        "  ╭──╮",
+        "· │ ·│ ╭·     2",
+        "  │  │ │",
+        "──╯ ·╰─╯·     0",
+    ]
+    # Several points in a column: what goes beyond its ends is drawn too.
+    spikes = drawn((1, 1, 3, 0, 1, 1), columns=((0, 1, 1, 1, 1, 2), 12))
+    assert [row[:3] for row in spikes] == [" ╷", "·│ ", "─┼─", "·╵ "]
+
+
+def test_curves_are_told_apart_without_colour_and_the_one_held_against_is_thin() -> None:
+    data = PlotData({"desk": [1.0, 2.0], "SPY": [1.5, 1.5], "buy-and-hold": [2.0, 1.0]}, beside="buy-and-hold")
+    canvas = render_curves(data, 60, 12, ChartStyle()).canvas
+    legend = "".join(canvas.chars[0]).rstrip()
+    assert legend == "─ desk 2.00  ━ SPY 1.50  ┈ buy-and-hold 1.00"
+    inks = {ink for row in canvas.inks[1:-1] for ink in row}
+    assert {"line0", "line1", "muted"} <= inks and "line2" not in inks
+
+
+def test_a_drawdown_is_tinted_from_the_top() -> None:
+    style = ChartStyle(Palette({"fill": "#111111"}))
+    canvas = render_curves(PlotData({"fall": [0.0, -3.0]}, columns=((0, 11), 12), shaded=True), 20, 5, style).canvas
+    tinted = [sum(ink == "fill" for ink in row) for row in canvas.behind]
+    assert tinted[0] == 0 and tinted[1] > tinted[2] > tinted[3] > 0 == tinted[4]
+
+
+def test_a_cursor_is_ruled_through_the_point_it_is_on() -> None:
+    rows = drawn((0, 3, 0), columns=((0, 5, 11), 12), cursor=1)
+    assert [row[5] for row in rows] == ["╭", "╯", "┊", "┊"]
 
 
 def test_every_curve_is_named_however_narrow_the_legend_is() -> None:
     series = {"this account": [1.0, 2.0], "buy-and-hold": [2.0, 3.0], "FABX": [2.0, 1.0]}
     legends = {width: equity_plot(series, ["a", "b"], width, 9, colour=False).split("\n")[0] for width in (32, 40, 80)}
-    assert legends[80].split("  ")[2].strip() == "+ FABX 1.00"
-    assert legends[40].rstrip() == "▚ this account  * buy-and-hold  + FABX"
-    assert legends[32].rstrip() == "▚ this acc…  * buy-and-…  + FABX"
+    assert legends[80].split("  ")[2].strip() == "═ FABX 1.00"
+    assert legends[40].rstrip() == "─ this account  ━ buy-and-hold  ═ FABX"
+    assert legends[32].rstrip() == "─ this acc…  ━ buy-and-…  ═ FABX"
 
 
-def price_labels(rows: list[str]) -> list[str]:
-    """The texts left of the vertical axis."""
-    return [row.split("┤")[0].strip() for row in rows if "┤" in row]
+def price_labels(series: Mapping[str, Sequence[float]], width: int, height: int) -> list[str]:
+    """The texts right of the plot."""
+    data = PlotData(series, columns=(range(9), width - 12))
+    canvas = render_curves(data, width, height, ChartStyle()).canvas
+    return [text for row in canvas.chars[1:] if (text := "".join(row[width - 12 :]).strip())]
 
 
 @pytest.mark.parametrize("height", [6, 7, 8, 12, 25])
@@ -76,54 +115,44 @@ def price_labels(rows: list[str]) -> list[str]:
     [(0.0, "0"), (-0.0, "0"), (100.0, "100"), (97.5, "97.5"), (-0.0004, "-0.0004"), (1_234_570.2, "1,234,570")],
 )
 def test_a_flat_curve_has_its_value_for_the_only_price_label(value: float, label: str, height: int) -> None:
-    rows = equity_plot({"drawdown": [value] * 4}, ["a", "b", "c", "d"], 55, height, colour=False).split("\n")
-    assert price_labels(rows) == [label]
-    assert "-0.0" not in rows[0]
+    assert price_labels({"drawdown": [value] * 4}, 55, height) == [label]
 
 
-@pytest.mark.parametrize("width", [16, 40, 80])
+@pytest.mark.parametrize("width", [30, 40, 80])
 @pytest.mark.parametrize(
-    ("low", "high"), [(95.4, 97.8), (-3.0, 0.0), (0.01, 0.99), (999_999.65, 1_000_000.0), (1.0, 1e9), (95.0, 105.0)]
+    ("low", "high"), [(95.4, 97.8), (-3.0, 0.0), (0.01, 0.99), (999_999.65, 1_000_000.0), (95.0, 105.0)]
 )
 def test_a_low_pane_has_two_price_labels_at_least(low: float, high: float, width: int) -> None:
-    for height in range(6, 14):
-        rows = equity_plot({"desk": [high, low]}, ["a", "b"], width, height, colour=False).split("\n")
-        labels = price_labels(rows)
+    for height in range(5, 14):
+        labels = price_labels({"desk": [high, low]}, width, height)
         assert len(set(labels)) == len(labels) >= 2
         prices = [float(label.replace(",", "")) for label in labels]
         assert prices == sorted(prices, reverse=True)
-        assert low <= prices[-1] < prices[0] <= high
+        assert low - 1e-9 <= prices[-1] < prices[0] <= high + 1e-9
 
 
-def test_a_low_pane_names_the_highest_and_the_lowest_price_where_it_has_no_two_round_ones() -> None:
-    rows = equity_plot({"desk": [97.8, 95.4]}, ["a", "b"], 40, 8, colour=False).split("\n")
-    assert rows[1].startswith("97.80┤") and rows[5].startswith("95.40┤"), "no row is a frame alone but the last"
+def test_levels_are_ruled_and_named_in_place_of_round_prices() -> None:
+    rows = drawn((10, 90), width=40, height=11, columns=((0, 30), 34), levels=(30.0, 70.0))
+    assert [row.split()[-1] for row in rows if row[-1:].isdigit()] == ["70", "30"]
+    assert [row.count("\u00b7") > 15 for row in rows].count(True) == 2
 
 
 @pytest.mark.parametrize("sessions", [2, 3, 4, 5, 8, 20, 300])
-@pytest.mark.parametrize("value", [100.0, 1e5])
-def test_the_last_place_is_named_and_the_first_where_there_is_room(sessions: int, value: float) -> None:
-    labels = [str(date(2026, 11, 12) + timedelta(days=n)) for n in range(sessions)]
-    values = [value + n / sessions for n in range(sessions)]
+def test_dates_are_those_of_the_points_above_them_and_never_touch(sessions: int) -> None:
+    days = [date(2026, 11, 12) + timedelta(days=n) for n in range(sessions)]
+    values = [100 + n / sessions for n in range(sessions)]
     for width in range(24, 131, 5):
-        rows = equity_plot({"desk": values}, labels, width, LOW, colour=False).rstrip("\n").split("\n")
-        named = rows[-1].split()
-        assert named[-1] == labels[-1], width
-        assert set(named) <= set(labels)  # no two of them touch
-        assert named == sorted(named)
-        assert rows[-2].count("┬") == len(named)
-        columns = rows[1].count("─")
-        assert (named[0] == labels[0] and len(named) > 1) == (columns > 20)
+        drawing = render_curves(PlotData({"desk": values}, [*map(str, days)]), width, 10, ChartStyle())
+        bottom = "".join(drawing.canvas.chars[-1])
+        assert bottom.strip()
+        for found in re.finditer(r"(Nov|Dec) (\d\d)", bottom):
+            at = [place for place, column in enumerate(drawing.columns) if column == found.start()]
+            assert f"{found[1]} {found[2]}" in {f"{days[place]:%b %d}" for place in at}
 
 
-def test_places_with_long_names_are_named_fewer_times() -> None:
-    labels = [f"2026-11-18 15:{minute}:00" for minute in range(10, 15)]
-    last = equity_plot({"rsi": [1.0, 2.0, 3.0, 2.0, 1.0]}, labels, 70, 8, colour=False).split("\n")[-1]
-    assert [last[at : at + 19] for at in range(len(last)) if last[at:].startswith("2026")] == [
-        labels[0],
-        labels[2],
-        labels[4],
-    ]
+def test_labels_that_are_no_dates_are_named_at_the_ends() -> None:
+    last = equity_plot({"rsi": [1.0, 2.0, 3.0]}, ["first", "second", "third"], 70, 8, colour=False).split("\n")[-1]
+    assert last.split() == ["first", "third"]
 
 
 def test_a_legend_drops_decimals_before_it_drops_the_values() -> None:
@@ -139,22 +168,24 @@ def test_a_legend_drops_decimals_before_it_drops_the_values() -> None:
         "* this account 100  + buy-and-hold 101  x FABX 101",
         "* this account  + buy-and-hold  x FABX",
     ]
-    assert equity_plot({"fall": [-1.0, -0.04]}, ["a", "b"], 10, 3, colour=False).startswith("▚ fall 0.0")
+    assert equity_plot({"fall": [-1.0, -0.04]}, ["a", "b"], 10, 3, colour=False).startswith("─ fall 0.0")
 
 
 def test_colour_adds_codes_and_nothing_else() -> None:
-    assert "\x1b[" in equity_plot({"desk": [1.0, 2.0]}, ["a", "b"], 40, 10, colour=True)
+    plain, coloured = (equity_plot({"desk": [1.0, 2.0]}, ["a", "b"], 40, 10, colour=colour) for colour in (False, True))
+    assert "\x1b[" in coloured and re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
 
 
 def test_a_spike_survives_thinning() -> None:
     spiky = [100.0] * 5000
     spiky[2500] = 900.0
     rows = equity_plot({"desk": spiky}, [""] * 5000, 60, 14, colour=False, ascii_only=True).split("\n")
-    assert any("*" in row for row in rows[2:4])
+    assert any("*" in row for row in rows[1:3])
 
 
-def test_plotext_waits_until_something_is_drawn() -> None:
-    code = "import sys, tui.charts.plotting; sys.exit('plotext' in sys.modules or 'textual' in sys.modules)"
+def test_a_shell_loads_neither_plotext_nor_textual_for_a_curve() -> None:
+    draw = "tui.charts.plotting.equity_plot({'a': [1., 2.]}, ['a', 'b'], 60, 9, colour=True)"
+    code = f"import sys, tui.charts.plotting; {draw}; sys.exit('plotext' in sys.modules or 'textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -188,5 +219,17 @@ def test_a_narrow_legend_names_every_curve_rather_than_its_value() -> None:
     narrow, wide = (
         equity_plot(series, ["1", "2"], width, 10, colour=False).splitlines()[0].rstrip() for width in (40, 80)
     )
-    assert narrow == "▚ Ann  * Bob  + Cy  x Dee"
-    assert wide.startswith("▚ Ann 100,000.00  * Bob 100,000.00") and wide.endswith("x Dee 100,000.00")
+    assert narrow == "─ Ann  ━ Bob  ═ Cy  ╌ Dee"
+    assert wide.startswith("─ Ann 100,000.00  ━ Bob 100,000.00") and wide.endswith("╌ Dee 100,000.00")
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 24, 90])
+def test_bars_of_the_newest_values_stand_between_the_labels_of_their_ends(count: int, ascii_only: bool) -> None:
+    labels = [f"run {n}" for n in range(count)]
+    rows = bar_plot([*range(1, count), 2 * count], labels, 60, 10, ascii_only=ascii_only)
+    assert len(rows) == 10 and max(map(len, rows)) <= 60 and rows[-1].rstrip().endswith(labels[-1])
+    full = "#" if ascii_only else "█"
+    assert full in rows[1], "the largest value reaches the top"
+    assert not ascii_only or all(map(str.isascii, rows))
+    assert bar_plot([], [], 60, 10, ascii_only=ascii_only) == []

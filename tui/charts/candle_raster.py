@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from textual.strip import Strip
+from typing import TYPE_CHECKING
 
 from tui.charts.chart_axes import PriceScale, bar_at, compact, date_labels, line_place, rises, write_title
 from tui.charts.chart_canvas import ASCII_VOLUME_BARS, LINE_LEVELS, VOLUME_BARS, Canvas, Palette, candle_glyphs
 from tui.charts.chart_data import CUT, Candle, ChartData, ChartView, is_drawable, visible_candles
+
+if TYPE_CHECKING:
+    from textual.strip import Strip
 
 _DASHES = ("─", "── ", "─ ", "──── ", "─── ─ ")
 """Columns that a line is drawn in, by the number of the line; repeated along the chart."""
@@ -266,9 +268,9 @@ class _Raster:
             here = self._filled(candle)
             x = candle.x + self.glyphs.middle // 2
             if "SELL" in here:
-                self._mark(x, max(top, top + self.scale.at(candle.high) // 2 - APART), sell, "sell")
+                self.canvas.put(x, max(top, top + self.scale.at(candle.high) // 2 - APART), sell, "sell")
             if "BUY" in here:
-                self._mark(x, min(bottom, top + self.scale.at(candle.low) // 2 + APART), buy, "buy")
+                self.canvas.put(x, min(bottom, top + self.scale.at(candle.low) // 2 + APART), buy, "buy")
 
     def _filled(self, candle: Candle) -> set[str]:
         return set[str]().union(*(self._sides.get(row, ()) for row in range(candle.first, candle.last + 1)))
@@ -285,13 +287,6 @@ class _Raster:
             if found is not None:
                 self.canvas.put(candle.x + self.glyphs.middle // 2, self.layout.bottom, *found)
         self._scale_text(self.layout.bottom, "decided" if shown else "fills", "muted")
-
-    def _mark(self, x: int, y: int, glyph: str, ink: str) -> None:
-        """Draw a glyph in a box of its colour, so that it differs from any candle; bold without colour."""
-        if self.style.palette is None:
-            self.canvas.put(x, y, glyph, ink)
-        else:
-            self.canvas.write(x, y, glyph, "paper", ink)
 
     def _volume(self) -> None:
         most = max((c.volume for c in self.candles if is_drawable(c.volume)), default=0.0)

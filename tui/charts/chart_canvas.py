@@ -9,10 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.strip import Strip
+
+if TYPE_CHECKING:
+    from textual.strip import Strip
 
 MUTED_INKS = frozenset({"grid", "muted", "volume_up", "volume_down"})
 STRONG_INKS = frozenset({"title", "buy", "sell", "decision"})
@@ -94,10 +97,15 @@ class Canvas:
             self.behind[y][x:stop] = [behind] * (stop - x)
 
     def strips(self, palette: Palette) -> list[Strip]:
-        """Return the rows, each exactly as wide as the canvas, with neighbours that look alike joined: of a blank only
-        what is behind it is seen."""
+        """Return the rows, each exactly as wide as the canvas."""
+        from textual.strip import Strip  # a shell, which has no need of it, draws curves too
+
+        return [Strip(row, self.width) for row in self.segments(palette)]
+
+    def segments(self, palette: Palette) -> list[list[Segment]]:
+        """Return the rows with neighbours that look alike joined: of a blank only what is behind it is seen."""
         style = cache(palette.style)
-        strips = []
+        rows = []
         for chars, inks, behind in zip(self.chars, self.inks, self.behind, strict=True):
             segments = []
             start = 0
@@ -109,8 +117,8 @@ class Canvas:
                     start, ink = at, None
                 ink = ink if seen is None else seen
             segments.append(Segment("".join(chars[start:]), style(ink or "", behind[start])))
-            strips.append(Strip(segments, self.width))
-        return strips
+            rows.append(segments)
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

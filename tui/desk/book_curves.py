@@ -53,8 +53,10 @@ def seen(view: Snapshot) -> tuple[object, ...]:
 
 def growth(book: Book) -> PlotData:
     """The growth of START by name."""
+    from engine.reports.performance import BENCHMARK
+
     curves = {name: [None if one is None else START * one for one in curve] for name, curve in book.curves.items()}
-    return PlotData(curves, _labels(book))
+    return PlotData(curves, _labels(book), beside=BENCHMARK)
 
 
 def growth_title(book: Book) -> str:
@@ -79,7 +81,7 @@ def symbols_growth(market: MarketView) -> PlotData:
 
 def drawdown(book: Book) -> PlotData:
     """The percent below the highest close."""
-    return PlotData({"% below the highest": [100 * fall for fall in book.falls]}, _labels(book))
+    return PlotData({"% below the highest": [100 * fall for fall in book.falls]}, _labels(book), shaded=True)
 
 
 def exposure(book: Book) -> PlotData:

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from tui.charts.chart_data import ChartData
 
 DAYS = next(iter(TIMEFRAMES))
+LEVELS = {"RSI": (30.0, 70.0), "KDJ": (20.0, 80.0), "MACD": (0.0,), COMPARE: (100.0,)}
+"""Values of an indicator across which a line is drawn."""
 
 
 class ChartScreen(OwnOrderKeys):
@@ -176,8 +178,9 @@ class ChartScreen(OwnOrderKeys):
     def _plot(self) -> None:
         """Draw the indicator over the bars that are in view, and tell of the one under the crosshair."""
         self._show_bar()
-        rows, plot = self.query_one(CandleChart).rows_in_view, self.query_one(CurvePlot)
-        plotted = (self._chart.data, rows, self._indicator)
+        chart, plot = self.query_one(CandleChart), self.query_one(CurvePlot)
+        rows, cursor = chart.rows_in_view, chart.shown_view.cursor
+        plotted = (self._chart.data, rows, self._indicator, chart.places(), cursor)
         if not len(self._chart.data) or (self._plotted and self._plotted[0] is plotted[0] and self._plotted == plotted):
             return
         self._plotted = plotted
@@ -187,11 +190,19 @@ class ChartScreen(OwnOrderKeys):
         if self._indicator == COMPARE:
             first, curves = from_hundred(curves)
             hundred = "no bar in common in view   " if first is None else f"100 on {days[first]}   "
-        plot.show(PlotData(curves, days))
+        crossed = cursor - rows.start if cursor is not None and cursor in rows else None
+        levels = LEVELS.get(self._indicator, ())
+        plot.show(PlotData(curves, days, columns=chart.places(), cursor=crossed, levels=levels))
         names = "  ".join(name.upper() if name == self._indicator else name.lower() for name in INDICATORS)
         plot.border_title = names
         keys = clickable_keys((("i next", "indicator"), ("c compare with another", "compare")))
         set_subtitle(plot, Content.assemble(hundred, keys))
+
+    @on(CurvePlot.Picked)
+    def _bar_picked(self, event: CurvePlot.Picked) -> None:
+        event.prevent_default()  # the sessions of this screen are its bars
+        chart = self.query_one(CandleChart)
+        chart.put_cursor(chart.rows_in_view[event.place])
 
     def _show_bar(self) -> None:
         chart, pane = self.query_one(CandleChart), self.query_one("#bar", TextPane)

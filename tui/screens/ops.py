@@ -36,7 +36,7 @@ from tui.view.market_reading import last_to_decide, next_run_at
 from tui.view.snapshot import Snapshot
 from tui.view.state import Line
 from tui.widgets.border_text import set_subtitle
-from tui.widgets.plot import CurvePlot
+from tui.widgets.plot import BarPlot
 from tui.widgets.screen_bars import model_cost
 from tui.widgets.table import Row, Table, rows_of
 from tui.widgets.text_lines import TextPane
@@ -78,7 +78,7 @@ class OpsScreen(FramedScreen):
                     classes="pane",
                 )
                 yield Table(RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
-                yield CurvePlot(id="durations", classes="pane", point="run")
+                yield BarPlot(id="durations", classes="pane", point="run")
 
     def on_mount(self) -> None:
         """Focus the runs."""
@@ -192,7 +192,7 @@ class OpsScreen(FramedScreen):
         self.query_one("#rates", Table).show(rows_of(RATES, found.rates, lambda one: one.model))
         took = [(str(one.session or one.started.date()), one.took) for one in found.runs[::-1] if one.took is not None]
         seconds = [length / timedelta(seconds=1) for _, length in took]
-        self.query_one("#durations", CurvePlot).show(PlotData({"seconds": seconds}, [label for label, _ in took]))
+        self.query_one("#durations", BarPlot).show(PlotData({"seconds": seconds}, [label for label, _ in took]))
         models = self.query_one("#models", Table)
         shown = found.today or found.total
         models.show(model_rows(shown))

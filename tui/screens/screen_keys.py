@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import date
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
@@ -16,6 +18,7 @@ from tui.view.snapshot import Snapshot, active_contexts
 from tui.view.watchlist import present_group
 from tui.widgets.agent_panes import OFFLINE
 from tui.widgets.navigation_bars import TimeBar
+from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -165,6 +168,13 @@ class PastKeys(SnapshotScreen):
     @on(TimeBar.Chosen)
     def _track_clicked(self, event: TimeBar.Chosen) -> None:
         self.jump_to_part(event.part)
+
+    @on(CurvePlot.Picked)
+    def _curve_clicked(self, event: CurvePlot.Picked) -> None:
+        with suppress(ValueError):  # a label that is no date
+            session = date.fromisoformat(event.label[:10])
+            if playback := self._in_past():
+                playback.jump_to(session)
 
     def jump_to_part(self, part: float) -> None:
         """Go to a part of the record that is shown, between 0 and 1."""

@@ -112,7 +112,8 @@ def curves(
         if days and (len(days) > 1 or len(axis) == len(days)):  # a point beside a curve tells nothing
             drawn[name if days[-1] == axis[-1] else f"{name} to {days[-1]}"] = values
     series = {one_line(name): [values.get(day) for day in axis] for name, values in drawn.items()}
-    return PlotData(series, [day.isoformat() for day in axis])
+    baseline = next((name for name in series if name.startswith(run.baseline_name)), "")
+    return PlotData(series, [day.isoformat() for day in axis], beside=baseline, shaded=falls)
 
 
 def _falls(values: Mapping[date, float], began: Decimal | None) -> Mapping[date, float]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tui.charts.candle_raster import ChartStyle, plot_layout, render_candles
-from tui.charts.chart_canvas import Palette
+from tui.charts.chart_canvas import candle_glyphs
 from tui.charts.chart_data import ChartData, ChartView
 from tui.settings.keys import pane_bindings
+from tui.widgets.chart_widget import ChartWidget
 
 ZOOMS = ((8, 1), (6, 1), (4, 1), (3, 1), (2, 1), (1, 1), (2, 5), (2, 10), (2, 21), (2, 63))
 """Zoom levels from near to far: columns to a candle, bars to a candle."""
@@ -25,16 +24,10 @@ _TWO_COLUMNS, _ONE_COLUMN = 4, 5
 _ENOUGH_BARS = 30
 """Least number of bars in view for candles of two columns; with fewer, a candle takes one column."""
 
-_INKS = (
-    *("up", "down", "volume-up", "volume-down", "text", "title", "muted", "grid", "buy", "sell", "decision"),
-    *("line0", "line1", "line2", "line3", "band", "fill", "paper"),
-)
 
-
-class CandleChart(Widget, can_focus=True):
+class CandleChart(ChartWidget, can_focus=True):
     """Candles, volume, lines and fills of one symbol."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{ink}" for ink in _INKS}
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("chart")]
 
     class Viewed(Message):
@@ -45,7 +38,6 @@ class CandleChart(Widget, can_focus=True):
 
     def __init__(self, *, id: str = "chart", classes: str = "") -> None:
         super().__init__(id=id, classes=classes)
-        self._style_cache: ChartStyle | None = None
         self._drawn: tuple[ChartData, Size, ChartView | None, ChartStyle] | None = None
         self._strips: list[Strip] = []
 
@@ -76,6 +68,15 @@ class CandleChart(Widget, can_focus=True):
         end = self._end(view)
         return range(max(0, end - self._bars), end)
 
+    def places(self) -> tuple[tuple[int, ...], int]:
+        """The cell of each row in view, that of its candle's wick, and the columns of the plot."""
+        view, columns = self.shown_view, self._columns
+        rows, middle = self.rows_in_view, candle_glyphs(view.step, self.chart_style().ascii_only).middle // 2
+        groups = -(-self._end(view) // view.per)
+        shown = min(groups, columns // view.step)
+        first = columns - shown * view.step + middle
+        return tuple(first + (row // view.per - (groups - shown)) * view.step for row in rows), columns
+
     @property
     def _columns(self) -> int:
         return plot_layout(self.data, max(1, self.size.width), max(1, self.size.height)).plot_width
@@ -92,32 +93,12 @@ class CandleChart(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return a row of the chart. The chart is drawn again only after a change of data, view, size or style."""
-        form = (self.data, self.outer_size, self.view, self._chart_style())
+        form = (self.data, self.outer_size, self.view, self.chart_style())
         # A chart is compared by identity: its columns are long.
         if self._drawn is None or self._drawn[0] is not form[0] or self._drawn[1:] != form[1:]:
             self._strips = render_candles(self.data, *self.size, self.shown_view, form[3])
             self._drawn = form
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
-
-    def notify_style_update(self) -> None:
-        """Take the colours again after a change of theme or class."""
-        self._style_cache = None
-        super().notify_style_update()
-
-    def _chart_style(self) -> ChartStyle:
-        if self._style_cache is None:
-            palette = None if self.app.no_color else self._palette()
-            self._style_cache = ChartStyle(palette, self.app.has_class("-plain"))
-        return self._style_cache
-
-    def _palette(self) -> Palette:
-        inks = {}
-        for ink in _INKS:
-            colour = self.get_component_rich_style(f"chart--{ink}").color
-            if colour is not None and not colour.is_default:
-                inks[ink.replace("-", "_")] = colour.name
-        behind: Style = self.rich_style
-        return Palette(inks, None if behind.bgcolor is None else behind.bgcolor.name)
 
     def action_zoom(self, steps: int) -> None:
         """Zoom in (negative) or out until every bar is in view; the newest one in view keeps its place. 0: the default
@@ -138,7 +119,7 @@ class CandleChart(Widget, can_focus=True):
         if not count:
             return
         cursor = self._end(view) - 1 if view.cursor is None else view.cursor + bars * view.per
-        self._put_cursor(max(0, min(count - 1, cursor)))
+        self.put_cursor(max(0, min(count - 1, cursor)))
 
     def action_crosshair(self) -> None:
         """Show lines through the bar under the cursor, or hide them with the cursor."""
@@ -182,9 +163,10 @@ class CandleChart(Widget, can_focus=True):
         groups = -(-self._end(view) // view.per)
         group = groups - 1 - (columns - 1 - point.x) // view.step
         if group >= 0:
-            self._put_cursor(min(len(self.data) - 1, group * view.per))
+            self.put_cursor(min(len(self.data) - 1, group * view.per))
 
-    def _put_cursor(self, row: int) -> None:
+    def put_cursor(self, row: int) -> None:
+        """Put the cursor on a bar, and pan to keep it in view."""
         self.view = self._holding_cursor(replace(self.shown_view, cursor=row))
 
     def _holding_cursor(self, view: ChartView) -> ChartView:

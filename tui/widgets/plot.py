@@ -1,30 +1,47 @@
-"""Curves on a screen, drawn by plotext in a thread."""
+"""Curves on a screen, drawn in a thread."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
-from textual import work
+from textual import events, work
+from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
-from tui.charts.plotting import PlotData, equity_plot
+from tui.charts.bars import bar_plot
+from tui.charts.candle_raster import ChartStyle
+from tui.charts.chart_canvas import Palette
+from tui.charts.plotting import PlotData, render_curves
 from tui.desk.desk_app import ShowsFailures
+from tui.widgets.chart_widget import ChartWidget
 
 
-class CurvePlot(ShowsFailures, Widget):
+class CurvePlot(ShowsFailures, ChartWidget):
     """A plot that fills its widget. The current drawing remains until the next one is ready; a drawing is dropped when
     newer data or another size arrives before it is ready. `point` is what a point of the curves stands for."""
+
+    @dataclass
+    class Picked(Message):
+        """A click on a point of the curves, by its place on the axis."""
+
+        plot: CurvePlot
+        place: int
+
+        @property
+        def label(self) -> str:
+            """The label of the point."""
+            return self.plot.data.labels[self.place]
 
     def __init__(self, *, id: str = "curve", classes: str = "", point: str = "session") -> None:
         super().__init__(id=id, classes=classes)
         self.point = point
         self.data = PlotData()
         self._strips: list[Strip] = []
-        self._behind: Style | None = None
+        self._columns: Sequence[int] = ()
 
     @property
     def drawing(self) -> bool:
@@ -46,37 +63,49 @@ class CurvePlot(ShowsFailures, Widget):
         if self.size.area and self.data.series:
             self._draw()
 
+    def notify_style_update(self) -> None:
+        """Draw again after a change of theme or class."""
+        super().notify_style_update()
+        if self._strips:
+            self.on_resize()
+
     @work(group="plot", exclusive=True, exit_on_error=False)
     async def _draw(self) -> None:
-        """Draw in a thread (plotext takes 5 to 30 ms); a new drawing cancels the one in progress."""
+        """Draw in a thread (years of sessions take some 10 ms); a new drawing cancels the one in progress."""
         width, height = self.size
-        drawn = await asyncio.to_thread(
-            equity_plot,
-            self.data.series,
-            self.data.labels,
-            width,
-            height,
-            point=self.point,
-            colour=not self.app.no_color,
-            ascii_only=self.app.has_class("-plain"),
-        )
-        lines = [Text.from_ansi(line, end="").render(self.app.console) for line in drawn.split("\n")]
-        # A text without any colour of its own renders without its base style too.
-        self._strips = [Strip(Segment.apply_style(line, self.rich_style), width) for line in lines]
+        drawn = await asyncio.to_thread(self._drawn, self.data, width, height, self.chart_style())
+        self._strips, self._columns = drawn
         self.refresh()
 
-    def notify_style_update(self) -> None:
-        """Take the style behind the curves again after a change of theme or class."""
-        self._behind = None
-        super().notify_style_update()
+    def _drawn(self, data: PlotData, width: int, height: int, style: ChartStyle) -> tuple[list[Strip], Sequence[int]]:
+        canvas, columns = render_curves(data, width, height, style, point=self.point)
+        return canvas.strips(style.palette or Palette({})), columns
 
     def render_line(self, y: int) -> Strip:
         """Return a row of the newest drawing, cut or padded to the current size."""
-        width, height = self.size
-        style = self._behind = self._behind or self.rich_style
+        (width, height), rows = self.size, self._strips
         if self.data.series:
-            strip = self._strips[y] if y < len(self._strips) else Strip.blank(0, style)
+            strip = rows[y] if y < len(rows) else Strip.blank(0, self.rich_style)
         else:
             text = f" begins with the first {self.point}" if y == height // 2 else ""
-            strip = Strip([Segment(text, style + Style(dim=True))])
-        return strip.adjust_cell_length(width, style)
+            strip = Strip([Segment(text, self.rich_style + Style(dim=True))])
+        return strip.adjust_cell_length(width, self.rich_style)
+
+    def on_click(self, event: events.Click) -> None:
+        """Say which session was clicked on."""
+        point, columns = event.get_content_offset(self), self._columns[: len(self.data.labels)]
+        if point is None or not columns:
+            return
+        self.post_message(self.Picked(self, min(range(len(columns)), key=lambda n: abs(columns[n] - point.x))))
+
+
+class BarPlot(CurvePlot):
+    """A plot of a single series as bars."""
+
+    def _drawn(self, data: PlotData, width: int, height: int, style: ChartStyle) -> tuple[list[Strip], Sequence[int]]:
+        (values,) = data.series.values()
+        bars = bar_plot([value or 0.0 for value in values], data.labels, width, height, ascii_only=style.ascii_only)
+        if not bars:
+            return super()._drawn(data, width, height, style)
+        ink = (style.palette or Palette({})).style("line0")
+        return [Strip([Segment(row, ink)]) for row in bars], ()

@@ -45,7 +45,7 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
         await pilot.press("z", "left_curly_bracket")
         await until(pilot, lambda: len(growth.data.labels) == 1 and growth.drawn)
         lines = ["".join(part.text for part in growth.render_line(row)).strip() for row in range(growth.size.height)]
-        assert lines[0].startswith("▚ this account") and set(lines[1:]) == {"begins with the second session", ""}
+        assert lines[0].startswith("─ this account") and set(lines[1:]) == {"begins with the second session", ""}
     held = run("positions", "--json").json["positions"]
     assert [row[0] for row in now["book-positions"]] == sorted(held)
     assert fund[0] == 100.0 and fund[-1] == pytest.approx(100 * await growth_of("FABX"))

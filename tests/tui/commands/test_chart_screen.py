@@ -26,7 +26,8 @@ from engine.reports.amounts import price, quantity
 from engine.settings import places
 from tests.tui.commands.conftest import SESSIONS, OpenBroker
 from tests.tui.conftest import Running, arrived, opened, until
-from tui.charts.chart_data import CUT, ChartData
+from tui.charts.chart_canvas import candle_glyphs
+from tui.charts.chart_data import CUT, ChartData, visible_candles
 from tui.commands.app import open_desk
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
@@ -97,6 +98,34 @@ async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: 
             value = curve[row - widget.rows_in_view.start]
             assert value not in (None, 100) and f"{name} from 100 {value:,.2f}" in text
         assert f"from 100 {days.close[row]:,.2f}" not in text
+
+
+async def test_an_indicator_stands_under_its_candles_at_every_zoom(desk: Path, in_summer: None) -> None:
+    async with opened((120, 40)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: len(candles(pilot)) > 0)
+        chart, plot = pilot.app.screen.query_one(CandleChart), pilot.app.screen.query_one(CurvePlot)
+        for key in ("0", "plus", "plus", "plus", "0", "minus", "minus", "minus", "minus"):
+            await pilot.press(key)
+            await until(pilot, lambda: plot.data.columns == chart.places() and plot.drawn)
+            rows, view = chart.rows_in_view, chart.shown_view
+            columns, width = chart.places()
+            middle = candle_glyphs(view.step, False).middle // 2
+            for candle in visible_candles(chart.data, view, width):
+                for row in (candle.first, candle.last):
+                    assert columns[row - rows.start] == candle.x + middle, (key, row)
+            (curve,) = plot.data.series.values()
+            known = {row: value for row, value in enumerate(curve) if value is not None}
+            lines = [plot.render_line(y).text[:width] for y in range(1, plot.size.height)]
+            strokes = [{x for x, char in enumerate(line) if char not in " ·"} for line in lines]
+            # Its trough is in the lowest row that has any of the curve, in the column of its candle; so is its peak.
+            for row, where in ((min(known, key=known.__getitem__), -1), (max(known, key=known.__getitem__), 0)):
+                assert columns[row] in [line for line in strokes if line][where], (key, row)
+        # A click on the curve puts the cursor on the candle above.
+        await pilot.press("0")
+        await until(pilot, lambda: plot.data.columns == chart.places() and plot.drawn)
+        await pilot.click(plot, offset=(chart.places()[0][5] + 1, 4))  # the border is a column
+        await until(pilot, lambda: chart.shown_view.cursor == chart.rows_in_view[5])
 
 
 async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path, in_summer: None) -> None:
