@@ -128,10 +128,8 @@ def open_embedder(
     except UsageError:
         named = None
     if named is None or named.kind not in (ModelKind.OPENAI, ModelKind.ENDPOINT):
-        own = sorted(config.endpoints) or ["NAME"]
-        known = ("hash-384", "minilm:FOLDER", "openai:MODEL", *(f"{name}:MODEL" for name in own))
-        hint = "" if config.endpoints else " of an [endpoints.NAME]"
-        raise ConfigError(f"memory.embedder: {text!r} makes no vectors; available: {', '.join(known)}{hint}")
+        known = ("hash-384", "minilm:FOLDER", "openai:MODEL", *(f"{name}:MODEL" for name in sorted(config.endpoints)))
+        raise ConfigError(f"memory.embedder: {text!r} makes no vectors; available: {', '.join(known)}")
     from connectors.llm.embeddings import OpenAIEmbedder
     from connectors.llm.paid_results import EmbeddingStore
     from connectors.wiring.remote_models import endpoint_of

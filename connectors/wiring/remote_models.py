@@ -20,10 +20,8 @@ from engine.errors import PaperdeskError
 from engine.ports import LanguageModel
 from engine.services import ModelService, SpendingLimit
 from engine.settings import places
-from engine.settings.config import Config, EndpointConfig
+from engine.settings.config import THINKING, Config, EndpointConfig
 
-_THINKING = 6144
-"""Tokens added to the limit of an answer at a vendor: thinking counts against the limit."""
 _REQUESTS_PER_MINUTE = 60
 
 
@@ -42,7 +40,7 @@ def endpoint_of(
             own.concurrency, _requests_per_minute(spec, own), own.tokens_per_minute, begin=1 if own.local else None
         ),
         max_output_tokens=own.max_output_tokens,
-        thinking_tokens=(_THINKING if spec.kind in VENDORS else 0) if thinking is None else thinking,
+        thinking_tokens=(THINKING if spec.kind in VENDORS else 0) if thinking is None else thinking,
     )
 
 

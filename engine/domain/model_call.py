@@ -380,6 +380,20 @@ VENDORS = (ModelKind.OPENAI, ModelKind.ANTHROPIC)
 """Providers with an address and a key variable of their own."""
 
 
+_FAMILIES = {
+    provider: re.compile(models, re.IGNORECASE)
+    for provider, models in (
+        ("openai", r"(chat)?gpt|o\d"),
+        ("anthropic", "claude"),
+        ("google", "gemini"),
+        ("xai", "grok"),
+        ("deepseek", "deepseek"),
+        ("ollama", "llama|qwen|mistral|gemma|phi"),
+    )
+}
+"""How the names of models begin, by who serves them."""
+
+
 def replays(text: str | None) -> bool:
     """True for the value of a flag that has recorded answers alone: `replay`, or `replay:RUN` of one run."""
     return text is not None and text.partition(":")[0] == ModelKind.REPLAY
@@ -407,10 +421,22 @@ def parse_model_spec(text: str, endpoints: Collection[str] = ()) -> ModelSpec:
         if head in VENDORS:
             return ModelSpec(ModelKind(head), model.strip())
         return ModelSpec(ModelKind.ENDPOINT, model.strip(), head)
-    names = [entry.partition(":")[0] for entry in possible]
-    near = difflib.get_close_matches(head.lower(), names, n=1)
-    hint = f"did you mean {possible[names.index(near[0])]!r}? " if near else ""
+    meant = _meant(text.strip(), [entry.partition(":")[0] for entry in possible])
+    hint = f"did you mean {meant}? " if meant else ""
     raise UsageError(f"unknown model spec {text!r}: {hint}available: {', '.join(possible)}")
+
+
+def _meant(text: str, names: Sequence[str]) -> str:
+    """The spec that is probably meant by a wrong one: of a model without its provider, or with the provider misspelt;
+    empty where none is near."""
+    head, separator, model = text.partition(":" if ":" in text else "/")
+    family = next((provider for provider, models in _FAMILIES.items() if models.match(text)), "")
+    if not separator and family in names:
+        return f"{family}:{text}"
+    near = difflib.get_close_matches(head.lower(), names, n=1)
+    if near:
+        return near[0] if near[0] in _ALONE else f"{near[0]}:{model or 'MODEL'}"
+    return f"{family}:{text}" if family in names else ""
 
 
 STALE_DAYS = 120

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from engine.domain.market import Exchange, Exchanges, parse_symbol
-from engine.domain.model_call import VENDORS
+from engine.domain.model_call import VENDORS, parse_model_spec
 from engine.domain.run import TradingMode
 from engine.errors import ConfigError, UsageError
 from engine.settings.config_sources import read_sources
@@ -227,6 +227,14 @@ class ModelsConfig(_Section):
     prices: dict[str, PriceConfig] = {}
     """Prices of your own by model (NAME:MODEL), in the place of the table that comes with Paperdesk."""
 
+    def specs(self) -> Iterator[tuple[str, str]]:
+        """Every model by the key that names it."""
+        yield "default", self.default
+        for name, own in (*((f"agents.{agent}", own) for agent, own in self.agents.items()), ("arena", self.arena)):
+            yield from ((f"{name}.{key}", spec) for key in ("model", "fallback") if (spec := getattr(own, key)))
+        yield from ((f"owners.{owner}", spec) for owner, spec in self.owners.items())
+        yield from ((f"prices.{spec}", spec) for spec in self.prices)
+
 
 class BudgetConfig(_Section):
     """Limits of what models may cost."""
@@ -278,6 +286,10 @@ class MemoryConfig(_Section):
     """Embedder of texts: hash-384 by words; minilm:FOLDER, openai:MODEL or NAME:MODEL by meaning."""
 
 
+THINKING = 6144
+"""Tokens that are added to the limit of an answer at a public service: thinking counts against the limit."""
+
+
 class EndpointConfig(_Section):
     """An OpenAI-compatible server, or a vendor of models (openai, anthropic)."""
 
@@ -299,6 +311,23 @@ class EndpointConfig(_Section):
     """Most tokens of an answer, also of agents that may write longer ones; none: the agents' own limits."""
     thinking_tokens: int | None = Field(None, ge=0)
     """Tokens that a model may think beside its answer; none: 6144 at a vendor, else 0."""
+
+
+BUILT_IN: Mapping[str, Mapping[str, Any]] = {
+    "ollama": {"base_url": "http://127.0.0.1:11434/v1", "local": True},
+    "lmstudio": {"base_url": "http://127.0.0.1:1234/v1", "local": True},
+    "vllm": {"base_url": "http://127.0.0.1:8000/v1", "local": True},
+    **{
+        name: {"base_url": address, "key_env": variable, "vision": sees, "thinking_tokens": THINKING}
+        for name, address, variable, sees in (
+            ("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", False),
+            ("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", False),
+            ("google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", True),
+            ("xai", "https://api.x.ai/v1", "XAI_API_KEY", True),
+        )
+    },
+}
+"""Endpoints that need no configuration; an `[endpoints.NAME]` changes single values of one."""
 
 
 class AppConfig(_Section):
@@ -342,7 +371,7 @@ class Config(_Section):
     bindings: dict[str, str] = {}
     """Keys of the app by their ids, in place of those that the app's help shows."""
     endpoints: dict[str, EndpointConfig] = {}
-    """OpenAI-compatible servers by name, and limits at openai and anthropic."""
+    """OpenAI-compatible servers by name, the built-in ones among them, and limits at openai and anthropic."""
     calendars: dict[str, CalendarConfig] = {}
     """Exchanges by the suffix of their symbols, beside those that are known."""
 
@@ -377,6 +406,23 @@ class Config(_Section):
         except UsageError as error:
             raise ValueError(f"desk.symbols: {error}") from None
         return self
+
+    @model_validator(mode="after")
+    def _known_models(self) -> Config:
+        for key, text in self.models.specs():
+            try:
+                parse_model_spec(text, self.endpoints)
+            except UsageError as error:
+                raise ValueError(f"models.{key}: {error}") from None
+        return self
+
+    @field_validator("endpoints", mode="before")
+    @classmethod
+    def _with_built_in(cls, endpoints: Any) -> Any:
+        if not isinstance(endpoints, dict):
+            return endpoints
+        changed = {name: {**BUILT_IN[name], **own} for name, own in endpoints.items() if name in BUILT_IN}
+        return {**BUILT_IN, **endpoints, **changed}
 
     @field_validator("endpoints")
     @classmethod

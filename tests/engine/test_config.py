@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from engine.errors import ConfigError
-from engine.settings.config import CalendarConfig, Config, EndpointConfig, PriceConfig, load_config
+from engine.settings.config import BUILT_IN, CalendarConfig, Config, EndpointConfig, PriceConfig, load_config
 from engine.settings.values import AgentSettings
 from tests.attribute_docs import attribute_docs
 
@@ -58,7 +58,7 @@ def test_commented_keys_of_the_example_are_valid_when_switched_on(tmp_path: Path
     file.write_text(text)
     config = load_config(file, environ={}).config
     assert config.models.agents["decision"].model == "openai:gpt-5"
-    assert set(config.endpoints) == {"local"}
+    assert set(config.endpoints) == {"local", *BUILT_IN}
     assert tomllib.loads(text)["execution"]["volume_cap"] == 0.1
 
 

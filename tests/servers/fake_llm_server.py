@@ -79,7 +79,8 @@ Turn = Say | Fail | Raw | Hang | Reset | ErrorEvent
 @dataclass
 class FakeLLMServer:
     """Plays `script` turn by turn, then repeats its last turn; `requests` are the parsed bodies it was sent. A run's
-    preflight is answered beside the script, and kept apart, unless it is `plays_preflight`."""
+    preflight is answered beside the script, and kept apart, unless it is `plays_preflight`. `models` are those that it
+    lists; `gets` are the paths that were read."""
 
     script: list[Turn] = field(default_factory=lambda: [Say()])
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -88,6 +89,8 @@ class FakeLLMServer:
     headers: list[dict[str, str]] = field(default_factory=list)
     busiest: int = 0
     port: int = 0
+    models: list[str] = field(default_factory=list)
+    gets: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -163,6 +166,11 @@ class _Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         with suppress(ConnectionError):  # a client that was killed
             super().handle()
+
+    def do_GET(self) -> None:
+        self.server_state.gets.append(self.path)
+        listed = [{"id": name, "object": "model"} for name in self.server_state.models]
+        self._send(200, json.dumps({"object": "list", "data": listed}).encode(), "application/json")
 
     def do_POST(self) -> None:
         length = int(self.headers["content-length"])

@@ -12,6 +12,7 @@ from engine.errors import ConfigError, PaperdeskError
 from engine.settings import places
 from engine.settings.keys import write_private
 from tui.set_up.first_configuration import (
+    MODELS,
     amount,
     check_configuration,
     close_note,
@@ -20,6 +21,7 @@ from tui.set_up.first_configuration import (
     example,
     filled_in,
     known_symbols,
+    local_model,
     model_spec,
     preset_name,
     symbols_of,
@@ -84,7 +86,7 @@ def _ask(desk: str | None) -> dict[str, str]:
     answers["desk.preset"] = _prompt(f"Preset ({presets})", defaults.desk.preset, preset_name)
     answers["desk.cash"] = _prompt("Paper money to begin with", str(defaults.desk.cash), amount)
     answers["models.default"] = _prompt(
-        "Model (offline, openai:MODEL, anthropic:MODEL)", defaults.models.default, model_spec
+        f"Model (offline, {MODELS})", local_model() or defaults.models.default, model_spec
     )
     return answers
 

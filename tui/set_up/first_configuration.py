@@ -33,6 +33,8 @@ ACCOUNT_KEYS = (
     Question(key=SECRET, name="Alpaca secret", text="The key's secret.", check=checked_key),
 )
 MODES = ("ask", "auto", "observe")
+MODELS = "openai:MODEL, anthropic:MODEL, ollama:MODEL (also lmstudio, vllm, openrouter, deepseek, google, xai)"
+"""The models that a set-up names."""
 
 
 def example() -> str:
@@ -123,9 +125,20 @@ def amount(text: str) -> str:
 
 def model_spec(text: str) -> str:
     """A model that can answer. Raises UsageError and ConfigError."""
-    if parse_model_spec(text).kind is ModelKind.REPLAY:
+    from engine.settings.config import Config
+
+    if parse_model_spec(text, Config().endpoints).kind is ModelKind.REPLAY:
         raise ConfigError("replay is a mode, not a model: name the model, and set models.replay later")
     return text
+
+
+def local_model() -> str:
+    """A model of a server on this machine that answers, by its endpoint; empty for none. The environment may give the
+    servers other addresses. Raises ConfigError for an environment that is wrong."""
+    from connectors.llm.local_models import first_local_model
+    from engine.settings.config import load_config
+
+    return first_local_model(load_config(None).config.endpoints)
 
 
 def check_configuration(text: str) -> None:
@@ -147,7 +160,7 @@ def new_account(file: Path) -> SetUp:
         title="Set up a paper account",
         end=f"The account is checked and its prices are fetched; then {file} is written, and the keys beside it.",
         done="The desk is set up.",
-        questions=questions,
+        questions=partial(questions, model=local_model() or "offline"),
         keep=partial(_keep, file),
         cycle=True,
         options=_draft,
@@ -197,9 +210,11 @@ SYMBOLS = Question(
 )
 
 
-def questions(answers: Answers, environ: Mapping[str, str] = os.environ) -> Sequence[Question]:
+def questions(
+    answers: Answers, environ: Mapping[str, str] = os.environ, *, model: str = "offline"
+) -> Sequence[Question]:
     """All questions, those of keys only where the environment has none; which key a model needs follows from the
-    answers."""
+    answers. `model` is the one proposed."""
     asked = [
         Question(
             key="desk.name",
@@ -213,9 +228,8 @@ def questions(answers: Answers, environ: Mapping[str, str] = os.environ) -> Sequ
         Question(
             key="models.default",
             name="Model",
-            text="Model that answers: openai:MODEL, anthropic:MODEL, or offline for rules that cost nothing and are no "
-            "language model.",
-            proposed="offline",
+            text=f"Model that answers: {MODELS}, or offline for rules that cost nothing and are no language model.",
+            proposed=model,
             check=model_spec,
         ),
     ]
@@ -249,9 +263,11 @@ def model_key(variable: str) -> Question:
 
 def _variable(model: str) -> str:
     """The environment variable of a model's key; empty where none is needed, or nothing is known of it."""
-    from connectors.wiring.models import KEYS
+    from connectors.wiring.models import ConfiguredModels
+    from engine.settings.config import Config
 
-    return KEYS.get(parse_model_spec(model).kind, "") if model else ""
+    config = Config()
+    return ConfiguredModels(config).key_variable(parse_model_spec(model, config.endpoints)) if model else ""
 
 
 def configuration(answers: Answers) -> str:

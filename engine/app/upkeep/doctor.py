@@ -137,7 +137,12 @@ def _models(services: Services, connect: bool) -> Iterator[Finding]:
 def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]:
     """Which keys are there; never what they are."""
     needed = needed_keys(services, agents)
-    named = {endpoint.key_env for endpoint in services.config.endpoints.values() if endpoint.key_env}
+    built_in = Config().endpoints
+    named = {
+        endpoint.key_env
+        for name, endpoint in services.config.endpoints.items()
+        if endpoint.key_env and endpoint != built_in.get(name)
+    }
     for variable in sorted({*services.key_variables(), *needed, *named}):
         there, who = bool(os.environ.get(variable)), needed.get(variable)
         detail = "present" if there else f"missing, and {who} needs it" if who else "not set, not needed"

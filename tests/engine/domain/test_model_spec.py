@@ -27,10 +27,10 @@ def test_a_spec_is_understood_and_written_back(text: str, spec: ModelSpec, provi
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("ofline", "did you mean 'offline'"),
-        ("OpenAI:gpt-6.1-sol", "did you mean 'openai:MODEL'"),
-        ("antropic:claude", "did you mean 'anthropic:MODEL'"),
-        ("locl:qwen3", "did you mean 'local:MODEL'"),
+        ("ofline", "did you mean offline?"),
+        ("OpenAI:gpt-6.1-sol", "did you mean openai:gpt-6.1-sol?"),
+        ("antropic:claude", "did you mean anthropic:claude?"),
+        ("locl:qwen3", "did you mean local:qwen3?"),
         ("openai", "write 'openai:MODEL'"),
         ("openai: ", "write 'openai:MODEL'"),
         ("local:", "write 'local:MODEL'"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import socket
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,21 @@ import pytest
 from engine.settings.config import Config, load_config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 from tests.tui.commands.conftest import Run, contents
-from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES, example, filled_in
+from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES, example, filled_in, new_account
 
 REPO = Path(__file__).parents[3]
 PRICES = "date,open,high,low,close,adj_close,volume\n2024-01-02,10,12,9,11,11,100\n2024-01-03,11,12,10,11.5,11.5,90\n"
+
+
+BUILT_IN_NAMES = [
+    ("ollama", "http://127.0.0.1:11434/v1", None),
+    ("lmstudio", "http://127.0.0.1:1234/v1", None),
+    ("vllm", "http://127.0.0.1:8000/v1", None),
+    ("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    ("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    ("google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    ("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+]
 
 
 # init
@@ -187,7 +200,92 @@ def test_a_model_that_does_not_answer_is_a_no(run: Run, paperdesk_home: Path) ->
     assert said.code == 1
     assert "no such model" in said.out
     (paperdesk_home / "config.toml").write_text('[models]\ndefault = "lokal:tiny"\n')
-    assert run("models").code == 2
+    refused = run("models")
+    assert refused.code == 78 and "models.default: unknown model spec 'lokal:tiny'" in refused.err
+
+
+def test_a_wrong_model_is_told_with_what_is_meant(run: Run, paperdesk_home: Path) -> None:
+    asked = ("backtest", "--symbols", "ORVL", "--from", "2025-03-11", "--to", "2025-03-13", "--model")
+    for wrong, meant in (
+        ("gpt-5.4-mini", "openai:gpt-5.4-mini"),
+        ("openai/gpt-5.4-mini", "openai:gpt-5.4-mini"),
+        ("opnai:gpt-5.4-mini", "openai:gpt-5.4-mini"),
+        ("claude-opus-5", "anthropic:claude-opus-5"),
+        ("olama:qwen3:8b", "ollama:qwen3:8b"),
+        ("qwen3:8b", "ollama:qwen3:8b"),
+        ("gemini-3-pro", "google:gemini-3-pro"),
+    ):
+        refused = run(*asked, wrong)
+        assert refused.code == 2 and f"did you mean {meant}?" in refused.err, refused.err
+    for setting in ('default = "gpt-5.4-mini"', '[models.agents.decision]\nfallback = "gpt-5.4-mini"'):
+        (paperdesk_home / "config.toml").write_text(f"[models]\n{setting}\n")
+        refused = run("models")
+        assert refused.code == 78 and "did you mean openai:gpt-5.4-mini?" in refused.err
+
+
+@pytest.mark.parametrize(("name", "address", "variable"), BUILT_IN_NAMES)
+def test_a_built_in_name_needs_no_endpoint_and_takes_one(
+    run: Run, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch, name: str, address: str, variable: str | None
+) -> None:
+    known = run("models", "--json").json["endpoints"][name]
+    assert (known["base_url"], known["key_env"], known["local"]) == (address, variable, variable is None)
+    with fake_llm_server() as server:
+        server.plays_preflight = True
+        server.play(Say(text='{"word": "ready", "symbol": "QZXW"}'))
+        (paperdesk_home / "config.toml").write_text(
+            f'[models]\ndefault = "{name}:m"\n[endpoints.{name}]\nbase_url = "{server.openai_url}"\n'
+        )
+        changed = run("models", "--json").json["endpoints"][name]
+        assert changed == known | {"base_url": server.openai_url}
+        if variable is not None:
+            monkeypatch.delenv(variable, raising=False)
+            refused = run("models", "--check")
+            assert refused.code == 1 and f"set {variable}" in " ".join(refused.out.split()) and not server.requests
+            monkeypatch.setenv(variable, "sk-of-the-test")
+        assert run("models", "--check").code == 0
+        assert server.headers[0]["authorization"] == f"Bearer {'none' if variable is None else 'sk-of-the-test'}"
+
+
+@pytest.fixture
+def at_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLLMServer]:
+    """A server of models at the address of a local name; nobody is at the other two."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        closed = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"
+    with fake_llm_server() as server:
+        for name, address in (("OLLAMA", closed), ("LMSTUDIO", server.openai_url), ("VLLM", closed)):
+            monkeypatch.setenv(f"PAPERDESK_ENDPOINTS__{name}__BASE_URL", address)
+        yield server
+
+
+def initialised(run: Run, monkeypatch: pytest.MonkeyPatch, home: Path) -> str:
+    """The model that init proposes."""
+    (home / "config.toml").unlink(missing_ok=True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n" * 6))
+    assert run("init").code == 0
+    return load_config(home / "config.toml", environ={}).config.models.default
+
+
+def test_a_set_up_proposes_a_model_that_answers_on_this_machine(
+    run: Run, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch, at_home: FakeLLMServer
+) -> None:
+    at_home.models = ["nomic-embed-text", "qwen3:8b", "llama4"]
+    assert initialised(run, monkeypatch, paperdesk_home) == "lmstudio:qwen3:8b"
+    (asked,) = [one for one in new_account(Path("unused")).questions({}) if one.key == "models.default"]
+    assert asked.proposed == "lmstudio:qwen3:8b"
+    at_home.models = []
+    assert initialised(run, monkeypatch, paperdesk_home) == "offline"
+    at_home.models = ["m"]
+    assert run("init", "--yes", "--config", str(paperdesk_home / "other.toml")).code == 0
+    assert 'default = "offline"' in (paperdesk_home / "other.toml").read_text()
+
+
+def test_a_set_up_asks_nobody_beyond_this_machine(
+    run: Run, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch, at_home: FakeLLMServer
+) -> None:
+    monkeypatch.setenv("PAPERDESK_ENDPOINTS__LMSTUDIO__BASE_URL", "http://models.example:80/v1")
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{at_home.port}")
+    assert initialised(run, monkeypatch, paperdesk_home) == "offline"
+    assert not at_home.gets
 
 
 # doctor
