@@ -66,7 +66,7 @@ def named_strategy(given: type | Callable[..., Any]) -> str:
     name = getattr(given, "__name__", type(given).__name__)
     strategy = given
     if not isinstance(given, type) and callable(given):
-        strategy = type(name, (), {"weights": staticmethod(given), "__module__": given.__module__})
+        strategy = type(name, (), {"weights": staticmethod(given), "__module__": given.__module__ or "__main__"})
     checked = _checked(name, strategy)
     adopt(checked)
     with _LOCK:
