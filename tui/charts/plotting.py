@@ -81,13 +81,14 @@ def equity_plot(
     height: int,
     *,
     point: str = "session",
+    beside: str = "",
     colour: bool,
     ascii_only: bool = False,
 ) -> str:
-    """Curves for a shell, as `height` lines of `width` characters joined by line feeds; `point` and the rest as
-    `render_curves` has it. With `colour` the text carries ANSI colour codes."""
+    """Curves for a shell, as `height` lines of `width` characters joined by line feeds; `beside` and the rest as
+    PlotData and `render_curves` have it. With `colour` the text carries ANSI colour codes."""
     style = ChartStyle(_TERMINAL if colour else None, ascii_only)
-    drawn = render_curves(PlotData(series, labels), width, height, style, point=point).canvas
+    drawn = render_curves(PlotData(series, labels, beside=beside), width, height, style, point=point).canvas
     rows = drawn.segments(style.palette or Palette({})) if drawn.width else []
 
     def coded(text: str, ink: Style | None) -> str:

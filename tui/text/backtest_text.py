@@ -104,7 +104,15 @@ def _plot(document: Mapping[str, Any], console: Console) -> Iterator[str]:
     if held is not None and name_of(document) != BENCHMARK:
         series[BENCHMARK] = [float(value) for value in held["equity"]]
     labels = [point["session"] for point in equity]
-    drawn = equity_plot(series, labels, console.width, _PLOT_ROWS, colour=console.colour, ascii_only=console.ascii_only)
+    drawn = equity_plot(
+        series,
+        labels,
+        console.width,
+        _PLOT_ROWS,
+        beside=BENCHMARK,
+        colour=console.colour,
+        ascii_only=console.ascii_only,
+    )
     yield from drawn.split("\n")
     yield ""
 
