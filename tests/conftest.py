@@ -201,6 +201,12 @@ def paperdesk_home(tmp_path: Path, sessions_table: Path, monkeypatch: pytest.Mon
 
 
 @pytest.fixture(autouse=True)
+def prices_never_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands say the same, however long after the date of the price table that comes along."""
+    monkeypatch.setattr("engine.domain.model_call.STALE_DAYS", 1_000_000)
+
+
+@pytest.fixture(autouse=True)
 def demo_desks_begin_empty(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A demo desk of this process begins without sixty sessions that are not its test's, but where the test asks for
     `recorded_history`. Other processes are as their users have them."""

@@ -439,8 +439,8 @@ def _meant(text: str, names: Sequence[str]) -> str:
     return f"{family}:{text}" if family in names else ""
 
 
-STALE_DAYS = 120
-"""Days after which vendors' prices have probably changed."""
+STALE_DAYS = 30
+"""Days after which vendors' prices may well have changed."""
 _MILLION = Decimal(1_000_000)
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 

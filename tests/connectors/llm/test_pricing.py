@@ -7,11 +7,12 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
 from connectors.llm.pricing import load_prices
-from engine.domain.model_call import ModelPrice, Rates, Usage
+from engine.domain.model_call import STALE_DAYS, ModelPrice, PriceTable, Rates, Usage
 
 REPO = Path(__file__).parents[3]
-UNCACHED = {"gpt-4", "gpt-4-0613", "gpt-4-turbo", "gpt-4-vision-preview"}
 TIERED = ModelPrice(
     Rates(input=Decimal("1.00"), output=Decimal("4.00"), cached_input=Decimal("0.10"), cache_write=Decimal("1.25")),
     long_over=1000,
@@ -30,8 +31,7 @@ def test_the_table_that_comes_along_is_dated_and_whole() -> None:
             assert price.rates.output == 0 < price.rates.input
             continue
         for rates in filter(None, (price.rates, price.long)):
-            cached = rates.cached_input < rates.input or model in UNCACHED
-            assert Decimal(0) < rates.cached_input and cached and rates.input <= rates.cache_write * 2
+            assert Decimal(0) < rates.cached_input <= rates.input <= rates.cache_write * 2
             assert rates.input < rates.output
 
 
@@ -61,7 +61,7 @@ def test_an_entry_is_read_with_its_tier_and_a_rate_that_is_not_named_is_that_of_
     assert haiku is not None
     assert haiku.rates == Rates(Decimal("0.10"), Decimal("0.50"), Decimal("0.01"), Decimal("0.125"))
     assert (haiku.long_over, haiku.training_cutoff) == (100_000, "2026-06")
-    assert haiku.long == Rates(Decimal("0.50"), Decimal("2.50"), Decimal("0.05"), Decimal("0.50"))
+    assert haiku.long == Rates(Decimal("0.50"), Decimal("2.50"), Decimal("0.05"), Decimal("0.625"))
 
 
 def test_a_dated_snapshot_costs_what_its_model_costs_and_an_unknown_model_has_no_price() -> None:
@@ -70,3 +70,11 @@ def test_a_dated_snapshot_costs_what_its_model_costs_and_an_unknown_model_has_no
     assert table.find("anthropic", "claude-haiku-4-5-20251001") == table.find("anthropic", "claude-haiku-4-5")
     assert table.find("openai", "gpt-5.5-mini") is None
     assert table.find("anthropic", "gpt-5.5") is None
+
+
+def test_a_table_is_old_after_thirty_days_but_never_a_price_of_one_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.domain.model_call.STALE_DAYS", STALE_DAYS)
+    table = PriceTable({("openai", "m"): TIERED}, date(2026, 11, 6))
+    assert [table.stale("openai", "m", date(2026, 12, day)) for day in (6, 7)] == [False, True]
+    assert not table.stale("openai", "unknown", date(2030, 1, 1))
+    assert not table.with_own({("openai", "m"): TIERED}).stale("openai", "m", date(2030, 1, 1))

@@ -1,0 +1,69 @@
+"""The price table, held against genai-prices on the table's own date, for every model that the vendors' packages name.
+
+It fails when a package names a new model that has a price, never by the date on which it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, time
+from decimal import Decimal
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from anthropic.types import Model
+from openai.types import ChatModel
+
+from connectors.llm.pricing import load_prices
+from engine.domain.model_call import ModelPrice, Rates
+
+data = pytest.importorskip("genai_prices.data", reason="genai-prices, of the development lock, is not installed")
+TABLE = load_prices()
+MOMENT = datetime.combine(TABLE.as_of, time(12), UTC)
+
+
+def names(kind: Any) -> Iterator[str]:
+    """The names in a type of literals."""
+    for part in get_args(kind):
+        yield from [part] if get_origin(kind) is Literal else names(part)
+
+
+MODELS = sorted(
+    {("openai", name) for name in names(ChatModel)} | {("anthropic", name) for name in names(Model)} | {*TABLE.models()}
+)
+
+
+def judged(provider: str, model: str) -> ModelPrice | None:
+    """The judge's price; what the cache costs is the price of plain input where it names none."""
+    (vendor,) = [one for one in data.providers if one.id == provider]
+    known = vendor.find_model(model)
+    price = None if known is None else known.get_prices(MOMENT)
+    if price is None or not price.input_mtok:
+        return None
+    rates = {name: getattr(price, f"{name}_mtok", None) for name in ("input", "output", "cache_read", "cache_write")}
+    tiers = {tier.start for rate in rates.values() for tier in getattr(rate, "tiers", ())}
+    if not tiers:
+        return ModelPrice(_rates(rates))
+    (over,) = tiers
+    base = _rates({name: getattr(rate, "base", rate) for name, rate in rates.items()})
+    long = _rates({name: rate.tiers[0].price if hasattr(rate, "tiers") else rate for name, rate in rates.items()})
+    return ModelPrice(base, long_over=over, long=long)
+
+
+def _rates(rates: dict[str, Any]) -> Rates:
+    plain: Decimal = rates["input"]
+    read, written = (plain if rates[name] is None else rates[name] for name in ("cache_read", "cache_write"))
+    return Rates(plain, rates["output"] or Decimal(0), read, written)
+
+
+@pytest.mark.parametrize(("provider", "model"), MODELS, ids=":".join)
+def test_a_price_is_the_judge_s(provider: str, model: str) -> None:
+    ours, theirs = TABLE.find(provider, model), judged(provider, model)
+    if ours is None or theirs is None:
+        assert ours is theirs, "a price that the table lacks, or that nobody knows"
+        return
+    assert (ours.rates, ours.long_over, ours.long) == (theirs.rates, theirs.long_over, theirs.long)
+
+
+def test_the_judge_is_asked_about_the_newest_models() -> None:
+    assert {("anthropic", "claude-fable-5-2"), ("openai", "gpt-6.1-sol"), ("openai", "gpt-4o-2024-05-13")} <= {*MODELS}
