@@ -11,8 +11,6 @@ awaited. Nothing heavy is imported before the first call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from paperdesk.installation import refuse, shadowed
 
 if _fault := shadowed():
@@ -33,26 +31,20 @@ from engine.errors import (  # after the check: it may be somebody else's engine
     UsageError,
 )
 from paperdesk import aio, calls
+from paperdesk.calls import load, open_desk, runs
 from paperdesk.threads import blocking
-
-if TYPE_CHECKING:
-    from paperdesk.desk import Desk
-    from paperdesk.results import Run, Trail
 
 __all__ = [
     "BudgetReached",
     "ConfigError",
     "CredentialsRefused",
     "DataError",
-    "Desk",
     "Interrupted",
     "MalformedData",
     "MissingData",
     "NetworkError",
     "PaperdeskError",
-    "Run",
     "StaleData",
-    "Trail",
     "TryAgainLater",
     "UsageError",
     "aio",
@@ -67,17 +59,3 @@ __all__ = [
 backtest = blocking(calls.backtest)
 audit = blocking(calls.audit)
 tune = blocking(calls.tune)
-load = blocking(calls.load)
-runs = blocking(calls.runs)
-open_desk = blocking(calls.open_desk)
-
-_CLASSES = {"Run": "paperdesk.results", "Trail": "paperdesk.results", "Desk": "paperdesk.desk"}
-"""Classes of results by the module that has them, which loads pandas."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _CLASSES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_CLASSES[name]), name)

@@ -28,13 +28,13 @@ def day_of(day: Day) -> date:
         raise UsageError(f"{day!r} is not a date; write it as YYYY-MM-DD") from None
 
 
-def amount_of(name: str, value: Amount | None) -> Decimal | None:
+def amount_of(name: str, value: Amount) -> Decimal:
     """The number, as it is written. Raises UsageError for what is none."""
     try:
-        amount = None if value is None else Decimal(str(value))
+        amount = Decimal(str(value))
     except ArithmeticError:
         amount = Decimal("nan")
-    if amount is not None and not amount.is_finite():
+    if not amount.is_finite():
         raise UsageError(f"{name}: {value!r} is not a number")
     return amount
 

@@ -3,10 +3,11 @@ line's do, a use case is called, and its document is what comes back."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from engine.errors import Interrupted, UsageError
 from paperdesk.arguments import Amount, Day, amount_of, day_of, named_arguments
@@ -20,28 +21,46 @@ if TYPE_CHECKING:
     from paperdesk.desk import Desk
     from paperdesk.results import Run
 
-Named = str | type | Callable[..., Any]
-
+F = TypeVar("F", bound=Callable[..., Any])
 OFFLINE = "offline"
+_DAYS = {"start": "first", "end": "last", "warm_up": "warm_up_from"}
+_AMOUNTS = ("cash", "commission", "slippage_bp")
 
 
-def backtest(
-    *,
-    symbols: str | Sequence[str] | None = None,
-    start: Day | None = None,
-    end: Day | None = None,
-    data: str | Path | Mapping[str, pd.DataFrame] | None = None,
-    preset: str | None = None,
-    strategy: Named | None = None,
-    params: Mapping[str, object] | None = None,
-    model: str = OFFLINE,
-    warm_up: Day | None = None,
-    cash: Amount | None = None,
-    commission: Amount | None = None,
-    slippage_bp: Amount | None = None,
-    convention: str | None = None,
-    seed: int | None = None,
-) -> Run:
+class RunArguments(TypedDict, total=False):
+    """The arguments that describe a run; `backtest` explains them. None is the default of all but `model`."""
+
+    symbols: str | Sequence[str] | None
+    start: Day | None
+    end: Day | None
+    data: str | Path | Mapping[str, pd.DataFrame] | None
+    preset: str | None
+    strategy: str | type | Callable[..., Any] | None
+    params: Mapping[str, object] | None
+    model: str
+    warm_up: Day | None
+    cash: Amount | None
+    commission: Amount | None
+    slippage_bp: Amount | None
+    convention: str | None
+    seed: int | None
+
+
+def _spelled_out(call: F) -> F:
+    """Write the arguments of a run into the signature of a call, for `help` and notebooks."""
+    signature, named = inspect.signature(call), []
+    for name, hint in RunArguments.__annotations__.items():
+        default = OFFLINE if name == "model" else None
+        named.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint.__forward_arg__)
+        )
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    call.__signature__ = signature.replace(parameters=[*own, *named])  # type: ignore[attr-defined]
+    return call
+
+
+@_spelled_out
+def backtest(**arguments: Unpack[RunArguments]) -> Run:
     """Backtest agents or a strategy beside its baselines, and keep the run as `paperdesk backtest` does.
 
     What is None is the configuration's, or under a paper's convention the paper's; without a configuration the run is
@@ -77,24 +96,9 @@ def backtest(
 
     with named_arguments():
         services = replace(_services(), abstain_limit=ABSTAIN_LIMIT)
-        spec = _spec(
-            services,
-            symbols=symbols,
-            window=(start, end),
-            data=data,
-            preset=preset,
-            strategy=strategy,
-            params=params,
-            model=model,
-            warm_up_from=warm_up,
-            cash=cash,
-            commission=commission,
-            slippage_bp=slippage_bp,
-            convention=convention,
-            seed=seed,
-        )
-        spec = replace(spec, run=new_run_id("backtest", services.clock.now()))
-        check_spec(spec, services.clock.now())
+        now = services.clock.now()
+        spec = replace(_spec(services, arguments), run=new_run_id("backtest", now))
+        check_spec(spec, now)
         forecast = paid_forecast(services, [Job(settled(services, spec), None, spec.run)])
         if forecast is not None and (reason := forecast.too_much(services.config.budget)):
             raise UsageError(f"{reason}: raise budget.ask_above in the configuration to run it")
@@ -106,22 +110,8 @@ def backtest(
     return run
 
 
-def audit(
-    *,
-    symbols: str | Sequence[str] | None = None,
-    start: Day | None = None,
-    end: Day | None = None,
-    data: str | Path | Mapping[str, pd.DataFrame] | None = None,
-    preset: str | None = None,
-    strategy: Named | None = None,
-    params: Mapping[str, object] | None = None,
-    model: str = OFFLINE,
-    warm_up: Day | None = None,
-    convention: str | None = None,
-    seed: int | None = None,
-    cuts: int | None = 12,
-    run: str | None = None,
-) -> dict[str, Any]:
+@_spelled_out
+def audit(*, cuts: int | None = 12, run: str | None = None, **arguments: Unpack[RunArguments]) -> dict[str, Any]:
     """Check that no decision of a run saw the future, as `paperdesk audit` does.
 
     Takes the arguments of `backtest`, the strategy by name or `FILE.py:NAME`: a certificate is bound to a file of code.
@@ -134,27 +124,11 @@ def audit(
     from engine.reports.documents.research import audit_document
     from paperdesk.progress import progress
 
-    if strategy is not None and not isinstance(strategy, str):
+    if not isinstance(arguments.get("strategy"), str | None):
         raise UsageError("an audit is bound to a file of code: name the strategy as FILE.py:NAME")
-    given = (symbols, start, end, data, preset, strategy, params, warm_up, convention, seed)
     with named_arguments(), progress() as show:
         services = _services()
-        if run is not None and given == (None,) * len(given):
-            spec = recorded_spec(run)
-        else:
-            spec = _spec(
-                services,
-                symbols=symbols,
-                window=(start, end),
-                data=data,
-                preset=preset,
-                strategy=strategy,
-                params=params,
-                model=model,
-                warm_up_from=warm_up,
-                convention=convention,
-                seed=seed,
-            )
+        spec = recorded_spec(run) if run is not None and not arguments else _spec(services, arguments)
 
         def on_step(done: int, steps: int) -> None:
             if stop_requested():
@@ -164,25 +138,16 @@ def audit(
         return audit_document(spec, run_audit(services, spec, cuts, on_step, of=run))
 
 
+@_spelled_out
 def tune(
-    strategy: Named,
-    *,
-    symbols: str | Sequence[str] | None = None,
-    start: Day,
-    end: Day,
-    test: tuple[Day, Day] | None = None,
-    data: str | Path | Mapping[str, pd.DataFrame] | None = None,
-    params: Mapping[str, object] | None = None,
-    trials: int = 100,
-    warm_up: Day | None = None,
-    convention: str | None = None,
-    seed: int | None = None,
+    *, test: tuple[Day, Day] | None = None, trials: int = 100, **arguments: Unpack[RunArguments]
 ) -> dict[str, Any]:
     """Search a strategy's parameters on a training window, as `paperdesk tune` does; needs the extra `tune`.
 
-    `params` are held, `test` is a later window on which the best of each symbol are tried. Returns the keys of
-    `tune --json`: under `tuned` a search for each symbol, with `params`, `in_sample` and `out_of_sample`. After Ctrl-C
-    it is `interrupted`, with the best so far. Raises what `backtest` raises.
+    Takes the arguments of `backtest`, of which `params` are held; `test` is a later window on which the best of each
+    symbol are tried. Returns the keys of `tune --json`: under `tuned` a search for each symbol, with `params`,
+    `in_sample` and `out_of_sample`. After Ctrl-C it is `interrupted`, with the best so far. Raises what `backtest`
+    raises.
     """
     from engine.app.research.parameter_search import search_parameters
     from engine.reports.documents.research import tune_document
@@ -190,17 +155,7 @@ def tune(
 
     with named_arguments(), progress() as show:
         services = _services()
-        spec = _spec(
-            services,
-            symbols=symbols,
-            window=(start, end),
-            data=data,
-            strategy=strategy,
-            params=params,
-            warm_up_from=warm_up,
-            convention=convention,
-            seed=seed,
-        )
+        spec = _spec(services, arguments)
 
         def on_trial(symbol: str, done: int, wanted: int) -> None:
             if stop_requested():
@@ -244,48 +199,30 @@ def _services() -> Services:
     return Invocation().services()
 
 
-def _spec(
-    services: Services,
-    *,
-    window: tuple[Day | None, Day | None],
-    symbols: str | Sequence[str] | None,
-    data: str | Path | Mapping[str, pd.DataFrame] | None,
-    strategy: Named | None,
-    params: Mapping[str, object] | None,
-    warm_up_from: Day | None,
-    preset: str | None = None,
-    model: str = OFFLINE,
-    cash: Amount | None = None,
-    commission: Amount | None = None,
-    slippage_bp: Amount | None = None,
-    convention: str | None,
-    seed: int | None,
-) -> RunSpec:
-    """The run that arguments describe, as the flags of a command do."""
+def _spec(services: Services, arguments: RunArguments) -> RunSpec:
+    """The run that arguments describe, as the flags of a command do. Raises TypeError for one that there is not."""
     from engine.strategies.catalog import named_strategy
     from tui.commands.options import RunFlags
 
-    if preset is not None and strategy is not None:
+    if unknown := arguments.keys() - RunArguments.__annotations__:
+        raise TypeError(f"unknown argument {min(unknown)}; available: {', '.join(RunArguments.__annotations__)}")
+    given: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
+    strategy, data, symbols = (given.get(name) for name in ("strategy", "data", "symbols"))
+    if "preset" in given and strategy is not None:
         raise UsageError("preset (agents) and strategy (rules) exclude each other: give one of them")
     if isinstance(data, Mapping):
         from paperdesk.frames import folder_of
 
-        symbols, data = symbols if symbols is not None else list(data), folder_of(services, data)
-    first, last, begins = (None if day is None else day_of(day) for day in (*window, warm_up_from))
-    flags = RunFlags(
+        symbols, data = symbols or list(data), folder_of(services, data)
+    model = given.get("model", OFFLINE)
+    flags: dict[str, Any] = {name: given[name] for name in ("preset", "convention", "seed") if name in given}
+    flags |= {flag: day_of(given[name]) for name, flag in _DAYS.items() if name in given}
+    flags |= {name: amount_of(name, given[name]) for name in _AMOUNTS if name in given}
+    return RunFlags(
         symbols=symbols if symbols is None or isinstance(symbols, str) else ",".join(symbols),
-        first=first,
-        last=last,
-        warm_up_from=begins,
-        preset=preset,
         strategy=strategy if strategy is None or isinstance(strategy, str) else named_strategy(strategy),
-        params=[f"{key}={value}" for key, value in (params or {}).items()],
+        params=[f"{key}={value}" for key, value in given.get("params", {}).items()],
         model=None if strategy is not None and model == OFFLINE else model,
         folder=None if data is None else str(Path(data).expanduser().absolute()),
-        convention=convention,
-        seed=seed,
-        cash=amount_of("cash", cash),
-        commission=amount_of("commission", commission),
-        slippage_bp=amount_of("slippage_bp", slippage_bp),
-    )
-    return flags.spec(services)
+        **flags,
+    ).spec(services)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
+from engine.reports.documents.account import equity_document
+from engine.reports.documents.decisions import decisions_document, orders_document
+from engine.reports.documents.records import Records
+from engine.reports.documents.status import positions_document, status_document
 from paperdesk.results import DECISIONS, table
 from tui.settings.invocation import Invocation
 
@@ -29,40 +35,29 @@ class Desk:
     @property
     def status(self) -> pd.DataFrame:
         """One row: halt and pause, last run, value, waiting orders, counts and cost."""
-        from engine.reports.documents.status import status_document
-
-        with self._invocation.records() as records:
-            return table([status_document(records)])
+        return table([self._read(status_document)])
 
     @property
     def positions(self) -> pd.DataFrame:
         """The positions by symbol at the last close, with what was booked since."""
-        from engine.reports.documents.status import positions_document
-
-        with self._invocation.records() as records:
-            held = positions_document(records)["positions"]
+        held = self._read(positions_document)["positions"]
         return table([{"symbol": symbol, **one} for symbol, one in held.items()], POSITIONS).set_index("symbol")
 
     @property
     def orders(self) -> pd.DataFrame:
         """All orders by decision session, each with its fills."""
-        from engine.reports.documents.decisions import orders_document
-
-        with self._invocation.records() as records:
-            return table(orders_document(records)["orders"], ORDERS)
+        return table(self._read(orders_document)["orders"], ORDERS)
 
     @property
     def decisions(self) -> pd.DataFrame:
         """All decisions in the order in which they were taken."""
-        from engine.reports.documents.decisions import decisions_document
-
-        with self._invocation.records() as records:
-            return table(decisions_document(records)["decisions"], DECISIONS)
+        return table(self._read(decisions_document)["decisions"], DECISIONS)
 
     @property
     def equity(self) -> pd.DataFrame:
         """Value and cash by session, with change and drawdown free of deposits and withdrawals."""
-        from engine.reports.documents.account import equity_document
+        return table(self._read(equity_document)["equity"], EQUITY).set_index("session")
 
+    def _read(self, document: Callable[[Records], dict[str, Any]]) -> dict[str, Any]:
         with self._invocation.records() as records:
-            return table(equity_document(records)["equity"], EQUITY).set_index("session")
+            return document(records)

@@ -11,7 +11,7 @@ from tui.shell.progress import Show, progress_bar
 
 
 def progress() -> AbstractContextManager[Show]:
-    """What draws the progress, where somebody sees it."""
+    """The drawing of progress, where somebody sees it."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return progress_bar() if getattr(shell, "kernel", None) is None else _notebook_line()
 

@@ -1,4 +1,4 @@
-"""What calls give back: a backtest and the trail of a decision, with their tables as DataFrames."""
+"""Results of calls: a backtest and the trail of a decision, with their tables as DataFrames."""
 
 from __future__ import annotations
 
@@ -46,21 +46,17 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> pd.
 
 class Run:
     """A backtest that has been played and kept: its figures as Python's values, its tables as DataFrames in which money
-    is float64. `document` has all of it exactly as `paperdesk report --json` prints it, amounts as decimal strings."""
+    is float64.
+
+    document: all of it, exactly as `paperdesk report --json` prints it, amounts as decimal strings.
+    run: the id, as `load` and the commands take it.
+    metrics: the figures of the run's convention; None where one is undefined.
+    """
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
-
-    @property
-    def run(self) -> str:
-        """The run's id, as `load` and the commands take it."""
-        return str(self.document["run"])
-
-    @property
-    def metrics(self) -> Mapping[str, float | None]:
-        """The figures of the run's convention; None where one is undefined."""
-        metrics: Mapping[str, float | None] = self.document["metrics"]
-        return metrics
+        self.run: str = document["run"]
+        self.metrics: Mapping[str, float | None] = document["metrics"]
 
     @cached_property
     def equity(self) -> pd.DataFrame:

@@ -46,7 +46,7 @@ SURROUNDINGS = frozenset({"argv", "orig_argv", "environ", "environb", "getenv", 
 
 
 class Kind(StrEnum):
-    """What can be brought; the entry points of a kind are in the group `paperdesk.KIND`."""
+    """A kind of code that is brought; its entry points are in the group `paperdesk.KIND`."""
 
     STRATEGY = "strategies"
     AGENT = "agents"

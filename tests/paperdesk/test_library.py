@@ -19,6 +19,7 @@ import pytest
 import paperdesk
 from engine.settings import places
 from engine.strategies.strategy import StrategyView, number
+from paperdesk.results import Run
 from tests.tui.real_terminal import REPO
 from tui.cli import main
 
@@ -118,7 +119,7 @@ def test_calls_work_side_by_side_and_in_a_running_loop() -> None:
     assert {run.document["fingerprint"] for run in runs} == {once}
     assert len({run.run for run in runs}) == 3
 
-    async def notebook() -> list[paperdesk.Run]:
+    async def notebook() -> list[Run]:
         blocking = [paperdesk.backtest(**RULE) for _ in range(2)]
         return [*blocking, *await asyncio.gather(*(paperdesk.aio.backtest(**RULE) for _ in range(2)))]
 
@@ -233,7 +234,7 @@ def test_an_audit_and_a_search_are_the_commands(capsys: pytest.CaptureFixture[st
     certificate = paperdesk.audit(**window, strategy="macd", cuts=2)
     assert certificate == command(capsys, "audit", *flags, "--strategy", "macd", "--cuts", "2")
     assert certificate["verdict"] == "clean"
-    found = paperdesk.tune("macd", **window, trials=4, seed=1)
+    found = paperdesk.tune(strategy="macd", **window, trials=4, seed=1)
     assert found == command(capsys, "tune", "macd", *flags, "--trials", "4", "--seed", "1")
 
 
