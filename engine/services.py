@@ -8,7 +8,7 @@ pickled: a bench plays its runs in processes of their own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -152,6 +152,19 @@ class OpenModels(Protocol):
     def ask_first(self, preflight: Callable[[ModelRequest], Awaitable[None]]) -> None:
         """Await `preflight` once, before the first question that no recorded answer is there for; whoever asks
         meanwhile waits. What it raises, that question and every later one raise."""
+
+    async def batch(
+        self,
+        questions: Sequence[tuple[str, ModelRequest]],
+        run: str,
+        booked: Collection[str] = (),
+        report: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Have questions of a run answered in batches, at half price and within a day, each by the model of its spec:
+        their models have the answers from then on, and give them to the first who asks as if they had been asked then.
+        Left out are questions to models without batches, recorded ones, and lines that failed. What a run before has
+        sent is waited for; what it has `booked` (request hashes) costs nothing any more. `report` gets the work at
+        hand. Raises TryAgainLater, ConfigError and CredentialsRefused."""
 
     async def aclose(self) -> None:
         """Close connections and files, inside the event loop that opened them."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from connectors.llm.answer_json import as_instruction, is_closed
 from connectors.llm.endpoint import refuses_schema
-from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
+from connectors.llm.paid_results import StoredBatch
+from connectors.llm.remote_model import CLOCKS_APART, TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from connectors.llm.warm_prefixes import beginning
 from engine.domain.model_call import ModelRequest
@@ -93,6 +95,37 @@ class AnthropicModel(RemoteModel):
     async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
         return await self._received({**parameters, "stream": True}, timeout, on_delta)
 
+    async def _upload(self, lines: Mapping[str, Mapping[str, Any]]) -> str:
+        return ""  # the calls are part of the request
+
+    async def _send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]], file: str) -> str:
+        requests = [{"custom_id": name, "params": line} for name, line in lines.items()]
+        return str((await self._client.messages.batches.create(requests=requests)).id)
+
+    async def _find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+        """The vendor keeps no name of ours: a batch of as many calls from that moment on, which its lines then tell."""
+        found = None
+        async for one in self._client.messages.batches.list(limit=100):
+            if one.created_at < batch.sent - CLOCKS_APART:
+                break
+            counts = one.request_counts
+            lines = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
+            if lines == len(batch.questions) and one.id not in known:
+                found = str(one.id)
+        return found
+
+    async def _batch_replies(self, name: str) -> dict[str, Reply] | None:
+        if (await self._client.messages.batches.retrieve(name)).processing_status != "ended":
+            return None
+        replies: dict[str, Reply] = {}
+        async for line in await self._client.messages.batches.results(name):
+            if line.result.type == "succeeded":
+                with suppress(StreamCut):
+                    got, body = _Received(lambda text: None), line.result.message.to_dict()
+                    got.add_whole(body)
+                    replies[line.custom_id] = got.reply()
+        return replies
+
     async def _received(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
         """A reply, whole or in pieces, whichever comes."""
         got = _Received(on_delta)
@@ -102,9 +135,7 @@ class AnthropicModel(RemoteModel):
             if body is not None:
                 if names_error(body) or not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
                     raise ErrorReply(response.status_code, body, response.headers)
-                for index, block in enumerate(body["content"]):
-                    got.add_block(index, block)
-                got.add_end(body, body.get("usage"))
+                got.add_whole(body)
         return got.reply()
 
 
@@ -126,6 +157,12 @@ class _Received:
     stop_reason: str | None = None
     stop_details: Any = None
     usage: dict[str, Any] = field(default_factory=dict)
+
+    def add_whole(self, body: Mapping[str, Any]) -> None:
+        """Add a whole reply."""
+        for index, block in enumerate(body["content"]):
+            self.add_block(index, block)
+        self.add_end(body, body.get("usage"))
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Add an event of a stream."""

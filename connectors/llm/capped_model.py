@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from connectors.llm.remote_model import RemoteModel
-from engine.domain.model_call import PREFLIGHT, ModelPrice, ModelRequest, ModelResult, Usage
+from engine.domain.model_call import BATCH, PREFLIGHT, TIERS, ModelPrice, ModelRequest, ModelResult, Usage
 from engine.errors import BudgetReached, PaperdeskError
 from engine.services import USUAL_ANSWER_TOKENS, SpendingLimit, Spent
 
@@ -42,6 +42,11 @@ class SpendingCap:
         if isinstance(granted, BudgetReached):
             raise granted
         return granted
+
+    def grant(self, most: Spent) -> Spent | None:
+        """Reserve what a question may cost, waiting for nothing; None where there is no room."""
+        granted = self._limit.reserve(most)
+        return None if isinstance(granted, BudgetReached) else granted
 
     async def settle(self, reserved: Spent, used: Spent) -> None:
         """Put what a question has used in the place of what was reserved for it."""
@@ -82,6 +87,22 @@ class CappedModel:
         finally:
             reserved = allowance.reserved
             await asyncio.shield(self.cap.settle(reserved, reserved if used is None else used))
+
+    def reserve_batched(self, request: ModelRequest) -> tuple[Spent, int] | None:
+        """Reserve a question of a batch, with the limit of its answer; None where the cap has no room for it."""
+        limit = self.inner.output_limit(request)
+        limit = min(limit, self.least_answer(limit))
+        most = self.worst(Usage(self.largest_request(request), 0, limit))
+        granted = self.cap.grant(replace(most, usd=most.usd * TIERS[BATCH]))
+        return None if granted is None else (granted, limit)
+
+    async def settle_batched(self, reserved: Spent | None, result: ModelResult | None) -> None:
+        """Book a question of a batch: `reserved` is None for one that was sent by a process before this, `result` for
+        one that was not answered."""
+        held = self.cap.grant(Spent()) if reserved is None else reserved
+        assert held is not None  # there is always room for nothing
+        used = Spent() if result is None else self._used(result)
+        await self.cap.settle(held, held if used is None else used)
 
     def largest_request(self, request: ModelRequest) -> int:
         """The most tokens of a question: by those before it, else a third of its bytes."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 from connectors.llm.answer_json import as_instruction, openai_strict
 from connectors.llm.endpoint import names_parameter, refuses_schema
-from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
+from connectors.llm.paid_results import StoredBatch
+from connectors.llm.remote_model import CLOCKS_APART, TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from connectors.llm.warm_prefixes import prefix_key
 from engine.domain.model_call import ModelRequest
 from engine.errors import ConfigError
+
+_COMPLETIONS = "/v1/chat/completions"
+_KEY = "paperdesk"
+"""The key of a batch's metadata under which it has our name."""
+_ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 
 
 class OpenAIModel(RemoteModel):
@@ -109,6 +117,44 @@ class OpenAIModel(RemoteModel):
         if self._takes_stream_usage:
             parameters["stream_options"] = {"include_usage": True}
         return await self._received({**parameters, "stream": True}, timeout, on_delta)
+
+    async def _upload(self, lines: Mapping[str, Mapping[str, Any]]) -> str:
+        texts = (
+            json.dumps({"custom_id": name, "method": "POST", "url": _COMPLETIONS, "body": body})
+            for name, body in lines.items()
+        )
+        content = "\n".join(texts).encode()
+        made = await self._client.files.create(file=("questions.jsonl", content), purpose="batch")
+        return str(made.id)
+
+    async def _send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]], file: str) -> str:
+        made = await self._client.batches.create(
+            input_file_id=file, endpoint=_COMPLETIONS, completion_window="24h", metadata={_KEY: key}
+        )
+        return str(made.id)
+
+    async def _find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+        since = (batch.sent - CLOCKS_APART).timestamp()
+        async for one in self._client.batches.list(limit=100):
+            if one.created_at < since:
+                break
+            if (one.metadata or {}).get(_KEY) == batch.key:
+                return str(one.id)
+        return None
+
+    async def _batch_replies(self, name: str) -> dict[str, Reply] | None:
+        batch = await self._client.batches.retrieve(name)
+        if batch.status not in _ENDED:
+            return None
+        replies: dict[str, Reply] = {}
+        # The other file has the lines without an answer.
+        if batch.output_file_id:
+            for line in (await self._client.files.content(batch.output_file_id)).text.splitlines():
+                with suppress(ErrorReply, StreamCut, ValueError, KeyError, TypeError):
+                    said, got = json.loads(line), _Received(lambda text: None)
+                    got.add(said["response"]["body"])
+                    replies[said["custom_id"]] = got.reply()
+        return replies
 
     async def _received(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
         """A reply, whole or in pieces, whichever comes."""

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -129,8 +129,28 @@ class _PaidResults:
             raise TryAgainLater(f"{self.CONTENT} could not be stored in {self.path}: {error}") from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBatch:
+    """Questions that are asked as one batch, by their hashes.
+
+    key: our name for it, which a vendor that takes one keeps with it.
+    run, spec: whose questions they are, and to which model.
+    sent: when they were about to be sent, UTC.
+    id: the vendor's, None until it is known.
+    collected: True once its answers are recorded.
+    """
+
+    key: str
+    run: str
+    spec: str
+    sent: datetime
+    questions: tuple[str, ...]
+    id: str | None = None
+    collected: bool = False
+
+
 class AnswerStore(_PaidResults):
-    """Recorded answers by request hash."""
+    """Recorded answers by request hash, and the batches that others are asked in."""
 
     CONTENT = "recorded answers"
     SCHEMA = (
@@ -158,6 +178,17 @@ class AnswerStore(_PaidResults):
         "ALTER TABLE answers ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE answers ADD COLUMN recorded TEXT",
         "ALTER TABLE answers ADD COLUMN tier TEXT NOT NULL DEFAULT ''",
+        """
+    CREATE TABLE batches (
+        key TEXT PRIMARY KEY,
+        run TEXT NOT NULL,
+        spec TEXT NOT NULL,
+        sent TEXT NOT NULL,
+        questions TEXT NOT NULL,
+        id TEXT,
+        collected INTEGER NOT NULL
+    ) WITHOUT ROWID
+    """,
     )
 
     def answer(self, request_hash: str) -> RecordedAnswer | None:
@@ -214,6 +245,33 @@ class AnswerStore(_PaidResults):
         places = ", ".join(f":{name}" for name in row)
         with self._writing() as db:
             return db.execute(f"{verb} INTO answers ({', '.join(row)}) VALUES ({places})", row).rowcount > 0
+
+    def batches(self, spec: str) -> list[StoredBatch]:
+        """The batches of questions to a model, in the order in which they were sent."""
+        return [
+            StoredBatch(
+                **{
+                    **dict(row),
+                    "sent": datetime.fromisoformat(row["sent"]),
+                    "questions": tuple(json.loads(row["questions"])),
+                    "collected": bool(row["collected"]),
+                }
+            )
+            for row in self._rows("SELECT * FROM batches WHERE spec = ? ORDER BY sent", spec)
+        ]
+
+    def keep_batch(self, batch: StoredBatch) -> None:
+        """Store a batch in the place of what was known of it."""
+        row = {**asdict(batch), "sent": batch.sent.isoformat(), "questions": json.dumps(batch.questions)}
+        with self._writing() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO batches VALUES (:key, :run, :spec, :sent, :questions, :id, :collected)", row
+            )
+
+    def drop_batch(self, key: str) -> None:
+        """Forget a batch."""
+        with self._writing() as db:
+            db.execute("DELETE FROM batches WHERE key = ?", (key,))
 
     def mean_reasoning(self, provider: str, model: str) -> float | None:
         """The mean of the reasoning tokens of a model's recorded answers; None where there is none."""

@@ -10,22 +10,25 @@ import base64
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
 from connectors.llm.endpoint import Endpoint, has_no_capacity, names_parameter, refuses_image, refuses_stream
 from connectors.llm.gate import CallFailed
-from connectors.llm.paid_results import request_hash
+from connectors.llm.paid_results import StoredBatch, request_hash
 from connectors.llm.service_reply import ErrorReply, StreamCut, one_line
 from connectors.llm.warm_prefixes import prefix_key
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import (
+    BATCH,
     REPAIRED,
     TIERS,
+    VENDORS,
     AnswerOptions,
     FailureKind,
     Message,
@@ -36,7 +39,7 @@ from engine.domain.model_call import (
     UnansweredCall,
     Usage,
 )
-from engine.errors import BudgetReached, ConfigError
+from engine.errors import BudgetReached, ConfigError, TryAgainLater
 from engine.ports import ChartPainter
 
 _LARGER = 4
@@ -55,9 +58,16 @@ TIER, FLEX, FULL_PRICE = "service_tier", "flex", "default"
 """OpenAI's parameter of its tiers, and two of its values."""
 _FLEX_DEADLINE = 900.0
 """Seconds that the vendor asks to wait for an answer at its flex tier."""
+_BATCH_DEADLINE = 120.0
+"""Seconds for what a vendor says of a batch."""
+CLOCKS_APART = timedelta(minutes=10)
+"""The most by which a vendor's clock and ours differ."""
+LIMIT_NAMES = frozenset({"max_tokens", "max_completion_tokens"})
+"""The vendors' parameters of the longest answer."""
 _SMALLEST_CONTEXT = 256
 """Tokens that no service cuts."""
 
+T = TypeVar("T")
 OnDelta = Callable[[str], None]
 Images = Mapping[ChartSpec, bytes]
 """The PNG of every chart in a request; empty for a model without vision."""
@@ -201,27 +211,30 @@ class RemoteModel(ABC):
                 started = time.perf_counter()
                 reply = await self._endpoint.gate.call(partial(self._call, call), longest)
                 await limiter.spend(reply.usage.output_tokens)
-                answer, failure, repairs = _read(reply)
+                result = self._result(reply, digest, call.notes)
         except CallFailed as error:
-            reply, answer, failure, repairs = None, None, error.failure, ()
+            notes = tuple(call.notes)
+            result = ModelResult(
+                model=self.spec, failure=error.failure, request_hash=digest, cost=Decimal(0), notes=notes
+            )
         except _ImageRefused:
             return replace(without_images(self.spec, digest), failed=tuple(call.failed))
-        latency = time.perf_counter() - started
-        result = ModelResult(
+        return replace(result, latency=time.perf_counter() - started, failed=tuple(call.failed))
+
+    def _result(self, reply: Reply, digest: str, notes: Sequence[str]) -> ModelResult:
+        """The result that a reply is."""
+        answer, failure, repairs = _read(reply)
+        return ModelResult(
             model=self.spec,
             answer=answer,
             failure=failure,
-            latency=latency,
+            text=_storable(reply.text),
+            stop_reason=reply.stop_reason,
+            tier=reply.tier,
+            usage=reply.usage,
+            cost=self._cost(reply),
             request_hash=digest,
-            cost=Decimal(0),
-            notes=(*call.notes, *(f"{REPAIRED}{repair}" for repair in repairs)),
-            failed=tuple(call.failed),
-        )
-        if reply is None:
-            return result
-        text, stop_reason = _storable(reply.text), reply.stop_reason
-        return replace(
-            result, text=text, stop_reason=stop_reason, tier=reply.tier, usage=reply.usage, cost=self._cost(reply)
+            notes=(*notes, *(f"{REPAIRED}{repair}" for repair in repairs)),
         )
 
     def _cost(self, reply: Reply) -> Decimal | None:
@@ -244,6 +257,61 @@ class RemoteModel(ABC):
             cost=cost if not used.counted else None if self._price is None else self._price.cost(used),
             latency=latency,
         )
+
+    @property
+    def takes_batches(self) -> bool:
+        """True at a vendor, False at an endpoint that has its interface."""
+        return self._endpoint.provider in VENDORS
+
+    async def send_batch(self, key: str, part: Mapping[str, tuple[ModelRequest, int]]) -> str:
+        """Send questions, each with the limit of its answer, as one batch; the vendor's id for it. Tried once: a batch
+        of which nobody knows whether it arrived is looked for before it is sent again. Raises as `find_batch`."""
+        lines = {}
+        for name, (request, limit) in part.items():
+            line = self._parameters(request, await self._paint(request, []), [])
+            line.pop(TIER, None)
+            lines[name] = {word: min(value, limit) if word in LIMIT_NAMES else value for word, value in line.items()}
+        file = await self._told(partial(self._upload, lines))
+        return await self._told(partial(self._send_batch, key, lines, file), once=True)
+
+    async def find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+        """The vendor's id for a batch that was about to be sent, None where it did not arrive; `known` are other
+        batches. Raises TryAgainLater, ConfigError, CredentialsRefused."""
+        return await self._told(partial(self._find_batch, batch, known))
+
+    async def batch_results(
+        self, batch: StoredBatch, questions: Mapping[str, ModelRequest]
+    ) -> dict[str, ModelResult] | None:
+        """The results of a batch by the hash of their question, without the lines that failed or expired; None while it
+        is under way. Raises as `find_batch`."""
+        replies = await self._told(partial(self._batch_replies, batch.id or ""))
+        if replies is None:
+            return None
+        results = {}
+        for name, reply in replies.items():
+            notes: list[str] = []
+            if name in questions:
+                self._parameters(questions[name], {}, notes)
+            if name in batch.questions:
+                results[name] = self._result(replace(reply, tier=BATCH), name, notes)
+        return results
+
+    async def _told(self, ask: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
+        """What the vendor says of a batch."""
+
+        async def told(timeout: float) -> T:
+            with self._endpoint.errors(self.spec, _BATCH_DEADLINE):
+                await self._open()
+                async with asyncio.timeout(timeout):
+                    return await ask()
+
+        try:
+            return await (told(_BATCH_DEADLINE) if once else self._endpoint.gate.call(told, _BATCH_DEADLINE))
+        except CallFailed as error:
+            said = f"{self.spec}, asked for a batch: {error.failure.kind}: {error.failure.detail}"
+            if error.failure.kind is FailureKind.NOT_CONFIGURED:
+                raise ConfigError(f"{said}; start a new run without --batch, which reuses recorded answers") from None
+            raise TryAgainLater(f"{said}; try again later, nothing is sent twice") from None
 
     async def aclose(self) -> None:
         """Close connections; afterwards the model answers no more."""
@@ -274,15 +342,34 @@ class RemoteModel(ABC):
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
         """Leave out, from now on, the parameter that an error refuses; False where it names none."""
 
+    @abstractmethod
+    async def _upload(self, lines: Mapping[str, Mapping[str, Any]]) -> str:
+        """Upload the parameters of a batch's calls where the vendor takes them as a file; the file's id."""
+
+    @abstractmethod
+    async def _send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]], file: str) -> str:
+        """Make a batch of calls, or of an uploaded file of them."""
+
+    @abstractmethod
+    async def _find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+        """Look for a batch of ours among the vendor's."""
+
+    @abstractmethod
+    async def _batch_replies(self, name: str) -> dict[str, Reply] | None:
+        """The replies of a batch, None while it is under way."""
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._make_client)
+
     async def _call(self, call: _Call, timeout: float) -> Reply:
         """Make one attempt; one that fails is kept with the call."""
         call.begun, call.received, call.spent = False, 0, Usage()
         slots, began, started = self._endpoint.limiter.slots, _now(), time.perf_counter()
         try:
             with self._endpoint.errors(self.spec, deadline(call.request)):
-                async with self._opening:
-                    if self._client is None:
-                        self._client = await asyncio.to_thread(self._make_client)
+                await self._open()
                 began = _now()
                 async with asyncio.timeout(timeout):
                     reply = await self._ask_whole(call, timeout)
@@ -361,7 +448,7 @@ class RemoteModel(ABC):
         if call.allowance is None:
             reply = await self._sent(parameters, timeout, call)
         else:
-            for name in {"max_tokens", "max_completion_tokens"} & set(parameters):
+            for name in LIMIT_NAMES & set(parameters):
                 parameters[name] = await call.allowance.cover(call.taken, parameters[name])
             reply = await self._sent(parameters, timeout, call)
             call.allowance.saw(reply.usage)

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
+from connectors.llm.batches import Batches
 from connectors.llm.capped_model import CappedModel
 from connectors.llm.paid_results import AnswerStore, request_hash
 from connectors.llm.remote_model import RemoteModel, without_images
 from engine.clock import LiveClock
-from engine.domain.model_call import FailureKind, ModelRequest, ModelResult, ModelSpec, RecordedAnswer, ReplayMode
+from engine.domain.model_call import (
+    FailureKind,
+    ModelRequest,
+    ModelResult,
+    ModelSpec,
+    RecordedAnswer,
+    ReplayMode,
+    UnansweredCall,
+)
 from engine.errors import ConfigError, MissingData
 from engine.ports import Clock, LanguageModel
 
@@ -55,14 +65,24 @@ class ReplayModel:
         self.spec = f"{self.provider}:{self.model}"
         self.label = self.inner.label if self.inner is not None else f"{self.model} ({self.provider}, recorded)"
         self.sees = self.painter_version is not None
+        self._batched: dict[str, ModelResult] = {}
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The recorded answer, else the inner model's, which is then recorded if it is complete.
+        """The recorded answer, or one that has come in a batch, else the inner model's, which is then recorded if it is
+        complete.
 
         In replay-only mode an unrecorded question with charts has the result of a model that takes none, which was
         asked about their figures. Raises MissingData for any other unrecorded question in that mode.
         """
-        digest, kept = request_hash(self.provider, self.model, request, self.painter_version), None
+        digest = self._hash(request)
+        batched = self._batched.pop(digest, None)
+        if batched is not None and _is_complete(batched):
+            return batched
+        result = await self._answer(digest, request, on_delta)
+        return result if batched is None else replace(result, failed=(_lost(batched), *result.failed))
+
+    async def _answer(self, digest: str, request: ModelRequest, on_delta: Callable[[str], None] | None) -> ModelResult:
+        kept = None
         if self.mode is not ReplayMode.LIVE or self.paid_since is not None:
             kept = await asyncio.to_thread(self.store.answer, digest)
             if kept is not None and self._serves(kept):
@@ -81,17 +101,50 @@ class ReplayModel:
         if self.before is not None:
             await self.before(request)
         result = replace(await self.inner.answer(request, on_delta), request_hash=digest)
+        await asyncio.to_thread(self._record, result, overwrite=self.mode is ReplayMode.LIVE or kept is not None)
+        return result
+
+    async def batch(
+        self, requests: Sequence[ModelRequest], run: str, booked: Collection[str], report: Callable[[str], None]
+    ) -> None:
+        """Have a run's questions answered in batches, as far as no answer is recorded and the service takes them: each
+        is the answer of the first who asks, as from the model itself. So are those of batches that the run collected
+        before, but for answers that it has `booked`, by their hashes. Raises as Batches and `answer`."""
+        live = self.inner.inner if isinstance(self.inner, CappedModel) else self.inner
+        if not isinstance(live, RemoteModel) or not live.takes_batches:
+            return
+        capped = self.inner if isinstance(self.inner, CappedModel) else None
+        overwrite = self.mode is ReplayMode.LIVE
+        left: dict[str, ModelRequest] = {}
+        batches = await asyncio.to_thread(self.store.batches, live.spec)
+        sent = {name for batch in batches if batch.collected and batch.run == run for name in batch.questions}
+        for request in requests:
+            name = self._hash(request)
+            kept = await asyncio.to_thread(self.store.answer, name)
+            if name not in sent and (kept is None or overwrite):
+                left[name] = request
+            elif kept is not None and name in sent.difference(booked):
+                self._batched[name] = kept.result
+                if capped is not None:
+                    await capped.settle_batched(None, kept.result)
+        if left:
+            if self.before is not None:
+                await self.before(next(iter(left.values())))
+            record = partial(self._record, overwrite=overwrite)
+            sending = Batches(live, capped, self.store, self.clock, run=run, record=record, report=report)
+            answers = await sending.answers(left)
+            self._batched |= {name: answers[name] for name in answers.keys() & left.keys()}
+
+    def _hash(self, request: ModelRequest) -> str:
+        return request_hash(self.provider, self.model, request, self.painter_version)
+
+    def _record(self, result: ModelResult, *, overwrite: bool) -> None:
+        """Keep a result that is complete."""
         if _is_complete(result):
             answer = RecordedAnswer(
-                provider=self.provider,
-                model=self.model,
-                sees=self.sees,
-                result=result,
-                recorded=self.clock.now(),
+                provider=self.provider, model=self.model, sees=self.sees, result=result, recorded=self.clock.now()
             )
-            overwrite = self.mode is ReplayMode.LIVE or kept is not None
-            await asyncio.to_thread(self.store.record, answer, overwrite=overwrite)
-        return result
+            self.store.record(answer, overwrite=overwrite)
 
     def _is_own(self, kept: RecordedAnswer) -> bool:
         return self.paid_since is not None and kept.recorded is not None and kept.recorded >= self.paid_since
@@ -141,6 +194,18 @@ def _too_long(result: ModelResult) -> bool:
     """True for a question that was too long: recorded for a replay, and asked again where the model can be asked, since
     its limit may be another one by now."""
     return result.failure is not None and result.failure.kind is FailureKind.TOO_LONG
+
+
+def _lost(result: ModelResult) -> UnansweredCall:
+    """The call of a batch whose answer was cut off: it is paid, and the question is asked again."""
+    return UnansweredCall(
+        model=result.model,
+        kind="" if result.failure is None else result.failure.kind,
+        detail="" if result.failure is None else result.failure.detail,
+        input_tokens=result.usage.input_tokens,
+        output_tokens=result.usage.output_tokens,
+        cost=result.cost,
+    )
 
 
 def _is_complete(result: ModelResult) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 
@@ -104,6 +104,21 @@ class RemoteModels:
     def ask_first(self, preflight: Callable[[ModelRequest], Awaitable[None]]) -> None:
         """Await `preflight` once, before the first question that no recorded answer is there for."""
         self._preflight = preflight
+
+    async def batch(
+        self,
+        questions: Sequence[tuple[str, ModelRequest]],
+        run: str,
+        booked: Collection[str] = (),
+        report: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Have questions answered in batches, each by the model of its spec, as far as that takes them."""
+        asked: dict[str, list[ModelRequest]] = {}
+        for spec, request in questions:
+            asked.setdefault(spec, []).append(request)
+        made = {model.spec: model for model in reversed(self._made)}
+        known = [(made[spec], requests) for spec, requests in asked.items() if spec in made]
+        await asyncio.gather(*(model.batch(requests, run, booked, report) for model, requests in known))
 
     async def _prepare(self, request: ModelRequest) -> None:
         if request.purpose == PREFLIGHT:

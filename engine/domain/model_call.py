@@ -455,8 +455,10 @@ class Rates:
     cache_write: Decimal
 
 
+BATCH = "batch"
+"""The tier of an answer that came in a batch."""
 TIERS = {name: Decimal(1) for name in ("", "auto", "default", "standard", "standard_only")} | {
-    name: Decimal("0.5") for name in ("flex", "batch")
+    name: Decimal("0.5") for name in ("flex", BATCH)
 }
 """The part of the list price that a tier of a vendor's service costs; the price of another tier is not known."""
 _FREE = Rates(*[Decimal(0)] * 4)

@@ -121,6 +121,7 @@ class RunSpec:
     data_fingerprint, version: of the data through the window and of the program; they decide nothing.
     options: go with every question.
     model: answers every agent; `models` by agent where several do, once a run has begun and `model` is None.
+    batch: the agents that read the market alone are asked in batches; it decides nothing.
     """
 
     symbols: tuple[Symbol, ...]
@@ -149,6 +150,7 @@ class RunSpec:
     version: str = ""
     options: AnswerOptions = NO_OPTIONS
     models: tuple[tuple[str, str], ...] = ()
+    batch: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

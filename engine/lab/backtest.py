@@ -24,7 +24,7 @@ from engine.domain.text import first_few
 from engine.errors import UsageError
 from engine.execution.venue import SettledSession
 from engine.journal.schema import TEST, WARM_UP
-from engine.lab.ahead import Ahead
+from engine.lab.ahead import Ahead, SendWave
 from engine.market.as_of import Market
 from engine.market.price_faults import Coverage, check_coverage
 from engine.market.trading_hours import completed_at, decision_time, previous_session
@@ -59,6 +59,7 @@ class BacktestContext:
     memory: the cycle's.
     ahead: the number of sessions ahead of which the agents that read the market alone are asked.
     on_ahead: hears of every answer that comes ahead.
+    send: makes the questions of all sessions ready that those agents are asked; None where they are asked one by one.
     """
 
     spec: RunSpec
@@ -76,6 +77,7 @@ class BacktestContext:
     memory: TradingMemory | None = None
     ahead: int = 0
     on_ahead: Callable[[AnswerRecord], None] = lambda record: None
+    send: SendWave | None = None
 
     @property
     def calendar(self) -> Calendar:
@@ -110,7 +112,16 @@ async def run_agents(context: BacktestContext) -> Result:
         for name, days in ((WARM_UP, warming), (TEST, sessions)):
             if days:
                 done = parts[-1].done if parts else 0
-                parts.append(_Part(context, name, days, total=total, done=done, ahead=ahead if context.ahead else None))
+                parts.append(
+                    _Part(
+                        context,
+                        name,
+                        days,
+                        total=total,
+                        done=done,
+                        ahead=ahead if context.ahead or context.send else None,
+                    )
+                )
                 if not any(part.stopped for part in parts):
                     state = await parts[-1].play(state)
     notes = (
@@ -151,7 +162,15 @@ def _ahead(context: BacktestContext, *parts: Sequence[date]) -> Ahead:
         )
 
     read = [day for days in parts if days for day in decided_sessions(calendar, days, context.rules)]
-    return Ahead(context.cycle, read, turn, within=context.ahead, on_answer=context.on_ahead)
+    return Ahead(
+        context.cycle,
+        read,
+        turn,
+        within=context.ahead,
+        on_answer=context.on_ahead,
+        send=context.send,
+        stop=context.stop,
+    )
 
 
 def windows(spec: RunSpec, calendar: Calendar) -> tuple[Sequence[date], Sequence[date]]:
@@ -287,6 +306,8 @@ class _Part:
         """Play all sessions, until it is to stop; the books are closed after the last one."""
         state = self._begin(state)
         for read, trades in self._pairs():
+            if self._ahead is not None and not self._context.stop():
+                await self._ahead.reach(read)
             if self._context.stop():
                 self.stopped = True
                 break
@@ -370,8 +391,6 @@ class _Part:
             news_after=decision_time(calendar, previous_session(calendar, read)),
             hindsight_until=self._hindsight,
         )
-        if self._ahead is not None:
-            self._ahead.reach(read)
         done = await run_session(self._session_context, moment, state)
         self._keep(done.settled)
         self.decisions += done.result.decisions

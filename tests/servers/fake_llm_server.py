@@ -1,10 +1,11 @@
-"""A language-model service on loopback: OpenAI chat completions and embeddings, Anthropic messages, faults included."""
+"""A language-model service on loopback: OpenAI chat completions and embeddings, Anthropic messages, batches of both,
+faults included."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -12,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+
+from engine.clock import LiveClock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +80,20 @@ Turn = Say | Fail | Raw | Hang | Reset | ErrorEvent
 
 
 @dataclass
+class FakeBatch:
+    """A batch as the service keeps it: the calls by their id, the metadata, and how often it has been looked at."""
+
+    calls: dict[str, dict[str, Any]]
+    metadata: dict[str, str]
+    looks: int = 0
+
+
+@dataclass
 class FakeLLMServer:
     """Plays `script` turn by turn, then repeats its last turn; `requests` are the parsed bodies it was sent. A run's
     preflight is answered beside the script, and kept apart, unless it is `plays_preflight`. `models` are those that it
-    lists; `gets` are the paths that were read."""
+    lists; `gets` are the paths that were read. A batch ends with the look after `looks` others; lines whose body
+    `expires` have no answer, the others those of the script."""
 
     script: list[Turn] = field(default_factory=lambda: [Say()])
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -91,6 +104,10 @@ class FakeLLMServer:
     port: int = 0
     models: list[str] = field(default_factory=list)
     gets: list[str] = field(default_factory=list)
+    files: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    batches: dict[str, FakeBatch] = field(default_factory=dict)
+    looks: int = 1
+    expires: Callable[[dict[str, Any]], bool] = lambda body: False
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -117,6 +134,17 @@ class FakeLLMServer:
             self.requests.append(body)
             self.headers.append(headers)
             return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+
+    def line(self, body: dict[str, Any]) -> Say | None:
+        """The answer of a batch to one of its calls."""
+        turn = None if self.expires(body) else self.next_turn(body, {})
+        if turn is not None:
+            with self._lock:
+                self.requests.remove(body)
+        return _counted(turn, body, "system" not in body) if isinstance(turn, Say) else None
+
+    def made_batch(self) -> None:
+        """Hear that a batch was made, before its maker does."""
 
     def entered(self, step: int) -> None:
         with self._lock:
@@ -167,18 +195,22 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(ConnectionError):  # a client that was killed
             super().handle()
 
-    def do_GET(self) -> None:
-        self.server_state.gets.append(self.path)
-        listed = [{"id": name, "object": "model"} for name in self.server_state.models]
-        self._send(200, json.dumps({"object": "list", "data": listed}).encode(), "application/json")
-
     def do_POST(self) -> None:
         length = int(self.headers["content-length"])
         sent = self.rfile.read(length)
         if len(sent) < length:  # a client that was killed in the middle
             self.close_connection = True
             return
+        if self.path == "/v1/files":
+            lines = [json.loads(line) for line in sent.splitlines() if line.startswith(b'{"custom_id"')]
+            name = f"file-{len(self.server_state.files) + 1}"
+            self.server_state.files[name] = {line["custom_id"]: line["body"] for line in lines}
+            self._send_json({"id": name, "object": "file", "purpose": "batch"})
+            return
         body = json.loads(sent)
+        if self.path.endswith("/batches"):
+            self._make_batch(body)
+            return
         vendor = "openai" if self.path.startswith(("/v1/chat/completions", "/v1/embeddings")) else "anthropic"
         self.server_state.entered(1)
         try:
@@ -191,10 +223,78 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             self.server_state.entered(-1)
 
+    def _make_batch(self, body: dict[str, Any]) -> None:
+        state = self.server_state
+        if (file := body.get("input_file_id")) is not None:
+            batch = FakeBatch(state.files[file], body["metadata"])
+        else:
+            batch = FakeBatch({one["custom_id"]: one["params"] for one in body["requests"]}, {})
+        name = f"batch_{len(state.batches) + 1}"
+        state.batches[name] = batch
+        state.made_batch()
+        self._send_json(self._batch_body(name))
+
+    def do_GET(self) -> None:
+        state, parts = self.server_state, self.path.partition("?")[0].strip("/").split("/")
+        state.gets.append(self.path)
+        if parts[-1] == "models":
+            listed = [{"id": name, "object": "model"} for name in state.models]
+            self._send_json({"object": "list", "data": listed})
+        elif parts[-1] == "batches":
+            names = list(state.batches)[::-1]
+            self._send_json({"object": "list", "data": [self._batch_body(name) for name in names], "has_more": False})
+        elif parts[-2] == "batches":
+            state.batches[parts[-1]].looks += 1
+            self._send_json(self._batch_body(parts[-1]))
+        else:
+            name = parts[-2].removeprefix("output-")
+            lines = [self._line(one, body) for one, body in state.batches[name].calls.items()]
+            text = "\n".join(json.dumps(line) for line in lines if line is not None)
+            self._send(200, text.encode(), "application/x-jsonl")
+
+    def _line(self, name: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        said = self.server_state.line(body)
+        if self._is_openai:
+            return said and {"custom_id": name, "response": {"status_code": 200, "body": _openai_body(said)}}
+        result = {"type": "succeeded", "message": _anthropic_body(said)} if said else {"type": "expired"}
+        return {"custom_id": name, "result": result}
+
+    @property
+    def _is_openai(self) -> bool:
+        return "/messages/" not in self.path
+
+    def _batch_body(self, name: str) -> dict[str, Any]:
+        batch = self.server_state.batches[name]
+        ended = batch.looks > self.server_state.looks
+        if self._is_openai:
+            status = {"status": "completed", "output_file_id": f"output-{name}"} if ended else {"status": "in_progress"}
+            head = {"object": "batch", "endpoint": "/v1/chat/completions", "completion_window": "24h"}
+            own = {
+                "id": name,
+                "created_at": LiveClock().now().timestamp(),
+                "input_file_id": "f",
+                "metadata": batch.metadata,
+            }
+            return head | own | status
+        counts = {"processing": len(batch.calls), "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0}
+        made = LiveClock().now().isoformat()
+        results = f"{self.server_state.anthropic_url}/v1/messages/batches/{name}/results" if ended else None
+        return {
+            "id": name,
+            "type": "message_batch",
+            "created_at": made,
+            "expires_at": made,
+            "processing_status": "ended" if ended else "in_progress",
+            "request_counts": counts,
+            "results_url": results,
+        }
+
+    def _send_json(self, body: object) -> None:
+        self._send(200, json.dumps(body).encode(), "application/json")
+
     def _reply(self, turn: Turn, vendor: str, stream: bool, body: dict[str, Any]) -> None:
-        if isinstance(turn, Say) and turn.tokens_in is None:
-            sent = len(json.dumps([body.get("system"), _without_pictures(body.get("messages"))])) // 4
-            turn = replace(turn, tokens_in=max(1, sent - turn.cached * (vendor != "openai")))
+        if isinstance(turn, Say):
+            turn = _counted(turn, body, vendor == "openai")
         if isinstance(turn, Hang):
             self.server_state.closing.wait(30)
             self.close_connection = True
@@ -249,6 +349,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.wfile.flush()
         self.connection.shutdown(2)
+
+
+def _counted(turn: Say, body: dict[str, Any], at_openai: bool) -> Say:
+    """A reply with its input counted by what was sent, where the script does not say."""
+    if turn.tokens_in is not None:
+        return turn
+    sent = len(json.dumps([body.get("system"), _without_pictures(body.get("messages"))])) // 4
+    return replace(turn, tokens_in=max(1, sent - turn.cached * (not at_openai)))
 
 
 def _without_pictures(turns: Any) -> Any:

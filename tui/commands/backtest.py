@@ -38,11 +38,15 @@ if TYPE_CHECKING:
 @abstain_option
 @click.option("--light", is_flag=True, help="Record settings, returns, trades and fingerprint alone; no baselines.")
 @click.option("--resume", metavar="RUN", help="Resume a stopped run, with its model or another --model.")
+@click.option(
+    "--batch", is_flag=True, help="Ask agents that read the market alone in batches: half price, within 24 hours."
+)
 @yes_option
 def backtest_command(
     *,
     invocation: Invocation,
     flags: RunFlags,
+    batch: bool,
     budget: Decimal | None,
     abstain_limit: int,
     light: bool,
@@ -58,13 +62,18 @@ def backtest_command(
     decision in two sessions in a row stops the run (75); --resume retries it, or another --model. A --budget below the
     maximum cost of one call is refused up front (2).
 
+    With --batch the questions of agents that read the market alone (news, filings, intelligence, charts) go out for the
+    whole window as one batch per step, to openai or anthropic. Waiting may be interrupted or killed: --resume collects
+    the batch and sends nothing twice. Lines without an answer are asked one by one.
+
     \b
     Examples:
       paperdesk backtest
       paperdesk backtest --strategy macd --param fast=6
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29 --json
     """
-    from engine.app.bench.jobs import Job
+    from engine.app.bench.jobs import Job, agents_of
+    from engine.app.models.models import check_batches
     from engine.app.research.run_spec import check_spec, settled
     from engine.reports.documents.backtest import in_rows
     from engine.reports.stored import stored_document
@@ -77,7 +86,10 @@ def backtest_command(
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     stopped = None if resume is None else _stopped_part(resume, flags, invocation.run, light=light)
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
+    spec = replace(spec, batch=spec.batch or batch)
     check_spec(spec, services.clock.now())
+    if spec.batch:
+        check_batches(agents_of(spec), services.config, spec)
     agree_to_jobs(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget)
     if budget is not None:
         spent = Spent() if stopped is None else stopped.spent

@@ -18,12 +18,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from engine.agents.ask import agent_of, for_owner
+from engine.agents.registry import market_alone
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
 from engine.app.models.models import build_models, chosen_models
 from engine.app.models.recorded_run import asked_once
 from engine.app.research.backtest import AgentRun, Stop
 from engine.domain.model_call import (
+    BATCH,
     TIERS,
     VENDORS,
     ModelKind,
@@ -234,7 +236,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
                 specs,
                 held,
                 prices=prices,
-                tiers=_tiers(services, job),
+                tiers=_tiers(services, job, specs),
                 reasoning=reasoning,
             )
     return Forecast(estimates, len(wanted), unknown)
@@ -272,8 +274,7 @@ def _add(
         else:
             found.add(Estimate(one_call=one_call(price, tokens_in / calls) if new else None))
             cost = price.cost(Usage(round(tokens_in / calls), 0, round(written)))
-            share = Decimal(1) if spec.kind is ModelKind.ANTHROPIC else tiers.get(agent_of(agent), Decimal(1))
-            found.cost += cost * round(new) * share
+            found.cost += cost * round(new) * tiers.get(agent_of(agent), Decimal(1))
 
 
 def one_call(price: ModelPrice, tokens_in: float) -> Decimal:
@@ -290,11 +291,17 @@ def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:
     return named | {VECTORS: embedder_spec(config, embedder if remembers(preset) else OfflineModel.spec)}
 
 
-def _tiers(services: Services, job: Job) -> Mapping[str, Decimal]:
-    """The part of the list price that each agent's questions cost at the tier that they ask for."""
-    settings = chosen_models(load_preset(job.spec.preset or ""), services.config, job.spec.model)[0]
-    asked = {agent: own.tier or job.spec.options.tier or "" for agent, own in settings.items()}
-    return {agent: TIERS.get(tier, Decimal(1)) for agent, tier in asked.items()}
+def _tiers(services: Services, job: Job, specs: Mapping[str, ModelSpec]) -> Mapping[str, Decimal]:
+    """The part of the list price that each agent's questions cost at the tier that they ask for, or in a batch."""
+    preset, spec = load_preset(job.spec.preset or ""), job.spec
+    batched = market_alone(preset.registered) if spec.batch else {}
+    tiers: dict[str, str] = {}
+    for agent, own in chosen_models(preset, services.config, spec.model)[0].items():
+        kind = specs[agent].kind
+        tiers[agent] = "" if kind is ModelKind.ANTHROPIC else own.tier or spec.options.tier or ""
+        if agent in batched and kind in VENDORS:
+            tiers[agent] = BATCH
+    return {agent: TIERS.get(tier, Decimal(1)) for agent, tier in tiers.items()}
 
 
 def embedder_spec(config: Config, embedder: str) -> ModelSpec:

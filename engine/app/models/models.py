@@ -23,7 +23,7 @@ from typing import Any
 
 from engine.agents.agent import Agent, Reads, View
 from engine.agents.ask import MAY_PASS, Asker, QuestionKey, agent_of, check_had, for_owner
-from engine.agents.registry import waits_for
+from engine.agents.registry import market_alone, waits_for
 from engine.agents.tools import read_guidance
 from engine.app.models.recorded_run import RecordedRun, Unseeing, asked_once, recorded_backtest
 from engine.domain.chart import Candles, ChartSpec
@@ -32,6 +32,7 @@ from engine.domain.market import Symbol
 from engine.domain.model_call import (
     NO_OPTIONS,
     PREFLIGHT,
+    VENDORS,
     AnswerRecord,
     Capabilities,
     Message,
@@ -331,6 +332,23 @@ def chosen_models(
             key = for_owner(active.name, owner)
             specs[key] = override or known.get(key) or wish
     return settings, specs
+
+
+def check_batches(preset: Preset, config: Config, spec: RunSpec) -> None:
+    """Raise ConfigError for a run whose agents that read the market alone cannot be asked in batches."""
+    if replays(spec.model) or config.models.replay == ReplayMode.REPLAY_ONLY:
+        return
+    alone = market_alone(preset.registered)
+    active = {agent.name for agent in preset.active_agents if agent.name in alone}
+    if not active:
+        raise ConfigError(f"--batch: preset {preset.name} has no agent that reads the market alone")
+    specs = chosen_models(preset, config, spec.model, recorded=spec.models)[1]
+    asked = [parse_model_spec(text, config.endpoints) for key, text in specs.items() if agent_of(key) in active]
+    other = next((one for one in asked if one.kind not in (*VENDORS, ModelKind.OFFLINE)), None)
+    if other is not None or all(one.kind is ModelKind.OFFLINE for one in asked):
+        named = ", ".join(sorted(active))
+        why = "the rules answer at once, for nothing" if other is None else f"{other} takes no batches"
+        raise ConfigError(f"--batch: {why}; name a model of {' or '.join(VENDORS)} for {named}, or leave --batch out")
 
 
 def _owners_models(preset: Preset, config: Config) -> Mapping[str, str]:

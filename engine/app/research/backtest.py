@@ -19,7 +19,7 @@ from decimal import Decimal
 from itertools import takewhile
 from pathlib import Path
 
-from engine.agents.ask import Asker, QuestionKey
+from engine.agents.ask import QuestionKey
 from engine.agents.registry import market_alone
 from engine.app.memory import keep_run_memory, run_memory
 from engine.app.models.models import ModelSet, OnUnanswered, build_models, known_of, label_after, model_notes
@@ -225,6 +225,7 @@ def _played(
         publish=publish,
         stop=stop,
         first_part=first_part,
+        report=report,
     )
     return asyncio.run(play(agents, journal))
 
@@ -282,6 +283,7 @@ class AgentRun:
     publish: hears every event.
     stop: asked before each session.
     first_part: what there is of a run that was stopped, and goes on.
+    report: gets the work at hand where that takes long.
     """
 
     services: Services
@@ -292,6 +294,7 @@ class AgentRun:
     publish: Publish = lambda event: None
     stop: Stop = lambda: False
     first_part: FirstPart | None = None
+    report: Callable[[str], None] = lambda text: None
 
     @property
     def calendar(self) -> Calendar:
@@ -356,12 +359,24 @@ def _recorded_alone(services: Services, model: str | None) -> bool:
     return replays(model) or services.config.models.replay == ReplayMode.REPLAY_ONLY
 
 
-def _ahead(run: AgentRun, asker: Asker) -> int:
-    """The number of sessions ahead of which agents are asked; 0 where nobody waits for their answers."""
-    alone = market_alone(run.preset.registered)
+def _asking_ahead(run: AgentRun, context: BacktestContext) -> BacktestContext:
+    """The context of a run with the way in which agents are asked ahead, where anybody has to wait for their answers:
+    so many sessions, or in batches."""
+    alone, asker, spec = market_alone(run.preset.registered), context.cycle.asker, run.spec
     asked = [model for agent in run.models.agents if agent.name in alone for model in asker.models_of(agent.name)]
     remote = any(model.spec != OfflineModel.spec for model in asked)
-    return run.services.config.models.ahead if remote and not _recorded_alone(run.services, run.spec.model) else 0
+    if not remote or _recorded_alone(run.services, spec.model):
+        return context
+    if not spec.batch:
+        return replace(context, ahead=run.services.config.models.ahead)
+    known: Mapping[Question, ModelResult] = {} if run.first_part is None else run.first_part.answers
+    booked = frozenset() if run.first_part is None else run.first_part.booked
+
+    async def send(questions: Sequence[tuple[LanguageModel, ModelRequest]]) -> None:
+        new = [(model.spec, request) for model, request in questions if question_of(request) not in known]
+        await run.models.opened.batch(new, spec.run, booked, run.report)
+
+    return replace(context, send=send)
 
 
 def end_session(guard: AbstentionGuard, services: Services, *, usable: bool = False) -> None:
@@ -407,8 +422,7 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
         ) as memory:
             context, trouble = run.context(memory, count, journal, meter.unanswered, decided), ""
             try:
-                ahead = _ahead(run, context.cycle.asker)
-                result = await run_agents(replace(context, ahead=ahead, on_ahead=early.asked))
+                result = await run_agents(_asking_ahead(run, replace(context, on_ahead=early.asked)))
             finally:
                 early.book(context.clock.now())
                 if journal is not None:
@@ -473,6 +487,11 @@ class FirstPart:
         unpriced = sum(tokens for cost, tokens in costs if cost is None)
         return Spent(sum((cost for cost, _ in costs if cost is not None), Decimal(0)), unpriced)
 
+    @property
+    def booked(self) -> frozenset[str]:
+        """The request hashes of answers that came ahead of their session and are booked as such."""
+        return frozenset(entry.call.detail for entry in self.unanswered if entry.call.kind == AHEAD)
+
     def label(self, label: str) -> str:
         """The label of the run that goes on: every model that decides it."""
         return label_after(self.run.label, label)
@@ -524,7 +543,7 @@ def _unanswered(entry: AnswerRecord, kind: str = "") -> UnansweredEntry:
         model=result.model,
         kind=kind or (FailureKind.MALFORMED if result.failure is None else result.failure.kind),
         attempt=entry.attempt,
-        detail=entry.reason,
+        detail=entry.reason if kind != AHEAD else result.request_hash,
         input_tokens=result.usage.input_tokens,
         output_tokens=result.usage.output_tokens,
         cost=result.cost,

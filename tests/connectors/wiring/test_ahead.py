@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.services import services
 from engine.app.models import models
 from engine.app.research.backtest import run_backtest
@@ -43,6 +44,33 @@ risk = "momentum"
 """
 
 
+DEEP = [{"news", "chart"}, {"mood"}]
+OWN_PRESET = 'extends = "finvision"\nname = "mood"\nsteps = ["news", "chart", "mood"]\nload = ["mood.py:MOOD"]\n'
+OWN_PROMPT = """{% block system %}You judge moods.{% endblock %}
+{% block user %}{{ view.symbol }}: {{ view.news.sentiment }}{% endblock %}
+"""
+OWN_AGENT = """
+from dataclasses import dataclass
+from pathlib import Path
+from engine.agents.agent import MARKET_ALONE, Agent, Answer, View
+from engine.agents.news import NewsDigest
+
+@dataclass(frozen=True, slots=True)
+class MoodView(View):
+    news: NewsDigest
+
+class Mood(Answer):
+    mood: str
+
+def see(inputs):
+    news = inputs.answer(NewsDigest)
+    return "no news" if news is None else MoodView(inputs.symbol, inputs.session, inputs.owner, news)
+
+MOOD = Agent(name="mood", view=MoodView, answer=Mood, see=see, prompt=Path(__file__).with_name("mood.md"),
+             rule=lambda view: {"mood": view.news.sentiment}, reads=MARKET_ALONE)
+"""
+
+
 class Paid:
     """A model behind an address, by its spec, that answers by the rules, each after a delay of its own, and costs."""
 
@@ -65,13 +93,15 @@ class Paid:
         return replace(made, model=self.spec, usage=Usage(100, 0, 10), cost=Decimal("0.01"), request_hash=digest)
 
 
-def play(model: Paid, preset: str, ahead: int, monkeypatch: pytest.MonkeyPatch, run: str) -> tuple[str, list[Any]]:
+def play(
+    model: Paid, preset: str, ahead: int, monkeypatch: pytest.MonkeyPatch, run: str, batch: bool = False
+) -> tuple[str, list[Any]]:
     """The fingerprint of a run and its calls, those of each analysis in the journal's order."""
     monkeypatch.setattr(models, "open_model", lambda text, config, source: model)
     config = Config.model_validate(
         {"models": {"default": "near:rules", "ahead": ahead}, "endpoints": {"near": {"base_url": "http://127.0.0.1:9"}}}
     )
-    report = run_backtest(services(config, NOON), replace(SPEC, preset=preset, run=run), baselines=())
+    report = run_backtest(services(config, NOON), replace(SPEC, preset=preset, run=run, batch=batch), baselines=())
     with JournalReader(places.run_journal(run)) as reader:
         calls = [
             (one.key.session, one.key.symbol, one.key.owner, one.agent, one.prompt_hash, one.result.cached)
@@ -101,6 +131,33 @@ def test_a_run_is_the_same_and_nothing_is_asked_twice(
     assert {one.purpose for one in early} >= ({"news", "chart"} if preset == "finvision" else {"market-intelligence"})
     sessions = [one.session for one in ahead.asked if one.purpose in ("market-intelligence", "news")]
     assert any(one.ahead for one in ahead.asked) and sessions == sorted(sessions)
+
+
+@pytest.mark.parametrize(("preset", "steps"), [("desk", [{"market-intelligence", "chart"}]), ("mood", DEEP)])
+def test_in_batches_the_questions_of_a_step_go_out_together(
+    preset: str, steps: list[set[str]], paperdesk_home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waves: list[list[ModelRequest]] = []
+
+    async def batch(self: RemoteModels, questions: Sequence[tuple[str, ModelRequest]], *more: object) -> None:
+        waves.append([request for _, request in questions])
+
+    if preset == "mood":
+        preset = str(paperdesk_home / "mood.toml")
+        for name, text in (("mood.toml", OWN_PRESET), ("mood.py", OWN_AGENT), ("mood.md", OWN_PROMPT)):
+            (paperdesk_home / name).write_text(text)
+    monkeypatch.setattr(RemoteModels, "batch", batch)
+    in_turn, batched = Paid(), Paid()
+    expected = play(in_turn, preset, 0, monkeypatch, "in-turn")
+    assert play(batched, preset, 0, monkeypatch, "batched", batch=True) == expected
+    assert len(batched.asked) == len(in_turn.asked)
+
+    assert [{one.purpose for one in wave} for wave in waves] == steps
+    sent = Counter((one.purpose, one.session) for wave in waves for one in wave)
+    # A memory that knows nothing of a symbol yet has its first session asked by itself.
+    first = min(one.session for one in in_turn.asked) if len(steps) == 1 else date.min
+    alone = {"market-intelligence", "chart", "news", "mood"}
+    assert sent == Counter((o.purpose, o.session) for o in in_turn.asked if o.session > first and o.purpose in alone)
 
 
 def test_what_was_asked_ahead_of_a_stop_is_booked_once(paperdesk_home: Any, monkeypatch: pytest.MonkeyPatch) -> None:

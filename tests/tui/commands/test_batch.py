@@ -1,0 +1,162 @@
+"""`--batch`: the questions of agents that read the market alone, as batches of both vendors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.llm import batches
+from engine.journal.reader import JournalReader
+from engine.settings import places
+from tests.servers.fake_llm_server import fake_llm_server
+from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_model_outages import BACKTEST, SYMBOLS, Service
+
+PRICES = '[models.prices]\n"openai:m1" = {input = 2, output = 10}\n"anthropic:m1" = {input = 2, output = 10}\n'
+
+
+@pytest.fixture(params=("openai", "anthropic"))
+def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A vendor's service on loopback, whose batches are looked at again without waiting."""
+    monkeypatch.setattr(batches, "FIRST_LOOK", 0.001)
+    with fake_llm_server(Service()) as running:
+        assert isinstance(running, Service)
+        running.vendor = str(request.param)
+        monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
+        monkeypatch.setenv(f"{running.vendor.upper()}_API_KEY", "sk-secret-1")
+        places.config_file().write_text(
+            f'[desk]\npreset = "finvision-no-reflection"\nsymbols = {json.dumps(SYMBOLS)}\n'
+            f'[models]\ndefault = "{running.vendor}:m1"\n{PRICES}'
+        )
+        yield running
+
+
+def calls(run: str) -> list[tuple[Any, ...]]:
+    """What was asked, paid and answered at which tier, in each analysis of a run."""
+    with JournalReader(places.run_journal(run)) as reader:
+        return sorted(
+            (one.key.session, one.key.symbol, one.agent, one.result.tier, one.result.cached, one.result.usage.total)
+            for one in reader.answers(run=run)
+        )
+
+
+def test_one_run_by_four_roads(service: Service, run: Run) -> None:
+    in_turn = run(*BACKTEST, "--run", "in-turn").json
+    asked = len(service.requests)
+    places.replay_cache().unlink()
+    flex = run(*BACKTEST, "--run", "flex", "--tier", "flex").json
+    places.replay_cache().unlink()
+    service.requests.clear()
+    batched = run(*BACKTEST, "--run", "batched", "--batch").json
+    replayed = run(*BACKTEST, "--run", "replayed", "--model", f"{service.vendor}:m1").json
+    assert len({one["fingerprint"] for one in (in_turn, flex, batched, replayed)}) == 1
+
+    (batch,) = service.batches.values()
+    assert len(batch.calls) + len(service.requests) == asked == batched["model"]["calls"]
+    assert all(len(name) == 64 for name in batch.calls) and not any("stream" in body for body in batch.calls.values())
+    decisions = [json.dumps(body) for body in service.requests]
+    assert all("recommendation" in body for body in decisions)
+    used, expected = batched["model"], in_turn["model"]
+    assert (used["tier"], used["cached_calls"], Decimal(replayed["model"]["cost"])) == ("batch", 0, 0)
+    assert used["input_tokens"] == expected["input_tokens"]
+    cost = {agent: Decimal(one["cost"]) for agent, one in used["agents"].items()}
+    list_price = {agent: Decimal(one["cost"]) for agent, one in expected["agents"].items()}
+    assert cost["news"] * 2 == list_price["news"] and cost["chart"] * 2 == list_price["chart"]
+    assert cost["decision"] == list_price["decision"]
+    places.replay_cache().unlink()
+    full, half = (
+        Decimal(run(*BACKTEST, *more, "--budget", "0.0001").err.partition("about $")[2].split()[0])
+        for more in ((), ("--batch",))
+    )
+    assert half < full
+
+
+def test_a_line_that_expired_is_asked_by_itself(service: Service, run: Run) -> None:
+    service.expires = lambda body: "ORVL" in json.dumps(body) and "sentiment" in json.dumps(body)
+    done = run(*BACKTEST, "--run", "expired", "--batch")
+    assert done.code == 0, done.err
+    (batch,) = service.batches.values()
+    expired = [body for body in batch.calls.values() if service.expires(body)]
+    assert expired and len(service.requests) == done.json["model"]["calls"] - len(batch.calls) + len(expired)
+    tiers = {(symbol, agent): tier for _, symbol, agent, tier, _, _ in calls("expired")}
+    assert tiers[("ORVL", "news")] == "" and tiers[("BXWD", "news")] == tiers[("ORVL", "chart")] == "batch"
+
+
+CODE = f"from tui.cli import main; main({[*BACKTEST, '--run', 'killed', '--batch']!r})"
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["before-the-id-is-known", "while-waiting"])
+def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
+    told: bool, service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, goes_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        made.set()
+        if not told:
+            goes_on.wait(600)
+
+    monkeypatch.setattr(service, "made_batch", hold)
+    service.looks = 1_000_000
+    with subprocess.Popen([sys.executable, "-c", CODE], env=os.environ.copy(), stderr=subprocess.PIPE) as other:
+        assert made.wait(600)
+        if told:
+            while not next(iter(service.batches.values())).looks:
+                assert other.poll() is None
+        other.send_signal(signal.SIGKILL)
+    goes_on.set()
+    service.looks = 0
+    done = run("backtest", "--resume", "killed", "--json")
+    assert done.code == 0, done.err
+    (batch,) = service.batches.values()
+    used = done.json["model"]
+    assert used["calls"] == len(batch.calls) + len(service.requests) and used["cached_calls"] == 0
+    whole = calls("killed")
+    places.replay_cache().unlink()
+    run(*BACKTEST, "--run", "whole", "--batch")
+    assert calls("whole") == whole
+
+
+def test_a_stop_while_waiting_keeps_the_batch(service: Service, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.looks = 1_000_000
+    interrupt = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(service, "made_batch", interrupt.start)
+    stopped = run(*BACKTEST, "--run", "stopped", "--batch")
+    assert stopped.code == 130 and "--resume stopped" in stopped.err
+    service.looks = 0
+    done = run("backtest", "--resume", "stopped", "--json")
+    (batch,) = service.batches.values()
+    assert done.code == 0 and done.json["model"]["calls"] == len(batch.calls) + len(service.requests)
+
+
+def test_a_budget_is_reserved_for_a_batch_and_not_crossed(service: Service, run: Run) -> None:
+    stopped = run(*BACKTEST, "--run", "capped", "--batch", "--budget", "0.03")
+    assert stopped.code == 75 and "--budget of $0.03 is reached" in stopped.err
+    with JournalReader(places.run_journal("capped")) as reader:
+        assert sum((call.cost or Decimal(0) for call in reader.calls()), Decimal(0)) <= Decimal("0.03")
+    assert run("backtest", "--resume", "capped", "--budget", "10", "--json").code == 0
+    lines = [name for batch in service.batches.values() for name in batch.calls]
+    assert len(lines) == len(set(lines)) and lines
+
+
+@pytest.mark.parametrize(
+    ("model", "code"), [("offline", 78), ("near:m1", 78), ("replay", 65)], ids=["rules", "endpoint", "replay"]
+)
+def test_what_takes_no_batches_says_so(model: str, code: int, service: Service, run: Run) -> None:
+    with places.config_file().open("a") as file:
+        file.write(f'[endpoints.near]\nbase_url = "{service.openai_url}"\n')
+    refused = run(*BACKTEST, "--batch", "--model", model)
+    assert refused.code == code and refused.err.count("\n") == 1 and not service.requests
+    assert ("--batch" in refused.err) is (code == 78)
+    assert run("backtest", "--strategy", "macd", "--batch").code == 2
