@@ -221,6 +221,13 @@ def recorded_history() -> None:
 
 
 @pytest.fixture(autouse=True)
+def nothing_is_trained_for_minutes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where torch is installed, slow tests alone train with it."""
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+
+
+@pytest.fixture(autouse=True)
 def pictures_painted_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal charts of different tests are painted once by a worker; but not where painting itself is tested."""
     if not request.path.is_relative_to(REPO / "tests" / "connectors" / "charts"):

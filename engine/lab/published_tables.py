@@ -13,7 +13,7 @@ Our runs for a paper's tables: each symbol alone over the table's window, under 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -375,15 +375,24 @@ def cumulative_returns(result: Result, symbol: Symbol, name: str) -> Mapping[dat
     return dict(zip(sessions[len(sessions) - len(returns) :], grown.tolist(), strict=True))
 
 
-def own_strategy_run(table: PublishedTable, symbol: Symbol, strategy: str, market: Market) -> Result:
-    """The run of a strategy of the user's own, by name or FILE:CLASS, on one symbol in a table's environment, fitted on
-    its training period. Raises what `run_strategy` raises."""
+def own_strategy_run(
+    table: PublishedTable,
+    symbol: Symbol,
+    strategy: str,
+    market: Market,
+    *,
+    params: Mapping[str, str] = MappingProxyType({}),
+    report: Callable[[str], None] = lambda text: None,
+) -> Result:
+    """The run of a strategy, by name or FILE:CLASS, on one symbol in a table's environment, fitted on its training
+    period; `report` hears how far that is. Raises what `run_strategy` raises."""
     spec = RunSpec(
         symbols=(symbol,),
         first=table.first,
         last=table.last,
         warm_up_from=table.warm_up_from,
         strategy=strategy,
+        params=tuple(params.items()),
         convention=table.convention,
     )
-    return run_strategy(spec, adjusted_market(table, symbol, market))
+    return run_strategy(spec, adjusted_market(table, symbol, market), report=report)

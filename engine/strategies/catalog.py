@@ -143,6 +143,12 @@ def ships(name: str) -> bool:
     return name in _registered()
 
 
+def learner_class(name: str) -> type[Learner] | None:
+    """The learned strategy of a name, installed or not; None where that is none."""
+    found = _registered().get(name)
+    return found if found is not None and issubclass(found, Learner) else None
+
+
 def make_strategy(name: str, params: Mapping[str, str] | None = None) -> Strategy:
     """A strategy from its name and `--param key=value` texts, defaults for the rest.
 

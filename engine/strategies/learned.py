@@ -134,3 +134,80 @@ class Lgbm(Predictor):
     name: ClassVar[str] = "lgbm"
     extra: ClassVar[str] = "ml"
     library: ClassVar[str] = "lightgbm"
+
+
+@dataclass
+class Torch(Learner):
+    """A model in torch; a policy by reinforcement unless it is a Predictor too."""
+
+    extra: ClassVar[str] = "rl"
+    library: ClassVar[str] = "stable_baselines3"
+
+
+@registered
+@dataclass
+class Lstm(Torch, Predictor):
+    """LSTM. Settings of qlib."""
+
+    name: ClassVar[str] = "lstm"
+    sessions: ClassVar[int] = 20
+
+
+@registered
+@dataclass
+class Transformer(Torch, Predictor):
+    """Transformer. Settings of qlib."""
+
+    name: ClassVar[str] = "transformer"
+    sessions: ClassVar[int] = 20
+
+
+@registered
+@dataclass
+class StockMixer(Torch, Predictor):
+    """StockMixer, small."""
+
+    name: ClassVar[str] = "stockmixer"
+    sessions: ClassVar[int] = 16
+
+
+@registered
+@dataclass
+class TimesNet(Torch, Predictor):
+    """TimesNet, small."""
+
+    name: ClassVar[str] = "timesnet"
+    sessions: ClassVar[int] = 20
+
+
+@registered
+@dataclass
+class Dqn(Torch):
+    """Deep Q-network, in or out."""
+
+    name: ClassVar[str] = "dqn"
+
+
+@registered
+@dataclass
+class Ppo(Torch):
+    """Proximal policy optimization, in or out."""
+
+    name: ClassVar[str] = "ppo"
+
+
+@registered
+@dataclass
+class Sac(Torch):
+    """Soft actor-critic, whose action is the share."""
+
+    name: ClassVar[str] = "sac"
+
+
+@registered
+@dataclass
+class StockFormer(Torch):
+    """StockFormer, small: soft actor-critic on what encoders see."""
+
+    name: ClassVar[str] = "stockformer"
+    sessions: ClassVar[int] = 20

@@ -54,7 +54,14 @@ def test_finagents_rules_come_out_within_three_in_a_thousand(
 ) -> None:
     assert run("bench", "finagent", "--baselines", "--data", str(real_data), "--json") == 0
     found = [c for c in cells(capsys.readouterr().out) if c["table"] == "FinAgent Table 6" and c["symbol"] in FINAGENT]
-    assert {"LGBM", "LSTM", "PPO", "SAC", "FinGPT"} <= {c["model"] for c in found if "model" in c and c["ours"] is None}
+    models = {name: [c for c in found if c.get("model") == name] for name in {c.get("model") for c in found}}
+    assert all(c["ours"] is None for name in ("LSTM", "PPO", "SAC", "FinGPT") for c in models[name])
+    assert all("paperdesk[rl]" in c["note"] for c in models["PPO"]) and "rl]" not in models["FinGPT"][0]["note"]
+    for c in models["LGBM"]:
+        assert c["paper"] is not None and (c["ours"] == c["median"] or c["metric"] != "SR")
+        assert c["repeats"] == 5 and c["low"] <= c["ours"] <= c["high"] and "buy and hold of that exposure" in c["note"]
+    assert all("held nearly always" in c["note"] for c in models["LGBM"] if c["symbol"] == "AMZN")
+    assert all(c["ours"] is not None and c["paper"] is None for c in models["LGBM, permuted"])
     table = [c for c in found if "strategy" in c]
     assert len(table) == 5 * 4 * 6
     for cell in table:
@@ -109,11 +116,13 @@ def test_text_sets_a_row_of_ours_above_the_printed_one(real_data: Path, capsys: 
     kept = next(n for n, line in enumerate(lines) if line[:3] == ["buy-and-hold", "ours", "42.3337"])
     assert lines[kept + 1][:2] == ["paper", "42.3337"] and lines[kept + 2][:2] == ["difference", "+0.000%"]
     off = next(n for n, line in enumerate(lines) if line[:2] == ["paper", "29.2588"])
-    assert lines[off - 1][:2] == ["buy-and-hold", "ours"] and lines[off - 1][-1].startswith("[1]")
+    assert "ours" in lines[off - 1] and lines[off - 1][-1].startswith("[1]")
     assert lines[off + 1][:2] == ["difference", "-11.042%"]
     assert "[1] rests on prices of another source" in out
-    # What is printed of models stays beside the rules.
-    assert [line.split()[:3] for line in out.splitlines() if line.startswith("LGBM")][2] == ["LGBM", "paper", "29.3395"]
+    # What is printed of models stays beside the rules, and ours above it where it was trained.
+    assert ["FinGPT", "paper", "42.9331"] in [line[:3] for line in lines]
+    printed = next(n for n, line in enumerate(lines) if line[:2] == ["paper", "29.3395"])
+    assert [line[0] for line in lines[printed - 3 : printed]] == ["low", "median", "high"]
     assert "\x1b" not in out
 
 

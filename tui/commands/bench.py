@@ -52,7 +52,9 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
 
 @command("bench")
 @click.argument("name", metavar="BENCH", is_eager=True)
-@_option("--baselines", of=(*PAPERS, ARENA), is_flag=True, help="Rule strategies only, no agents.")
+@_option(
+    "--baselines", of=(*PAPERS, ARENA), is_flag=True, help="Rule strategies and learned baselines only, no agents."
+)
 @_option(
     "--tune",
     "trials",
@@ -220,6 +222,7 @@ def bench_command(
             ablations=ablations,
             presets=presets,
             strategies=strategies,
+            learned=baselines,
             yes=yes,
         )
     elif name == ARENA:
@@ -248,6 +251,7 @@ def bench_command(
             symbols=chosen,
             trials=trials or 0,
             agents=agents,
+            learned=baselines,
             models=_models(models),
             ablations=requested_ablations(name, ablations, left_out),
             presets=tuple(presets),
@@ -298,6 +302,7 @@ def _bench_prices(
     ablations: bool,
     presets: Sequence[str],
     strategies: Sequence[str],
+    learned: bool,
     yes: bool,
 ) -> None:
     """Play the portfolio agent and the paper's rules on real prices."""
@@ -313,6 +318,7 @@ def _bench_prices(
         ablations=ablations,
         presets=presets,
         strategies=strategies,
+        learned=learned,
     )
     jobs = agent_jobs(services, bench)
     with work_line() as report:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import partial
 from itertools import product
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 from engine.app.arena.arena import arena_forecast, repeat_documents, run_repeats
@@ -20,6 +22,7 @@ from engine.app.arena.record import ArenaSpec
 from engine.app.bench.bench import models_used, unresolved_figures
 from engine.app.bench.forecast import Estimate, Forecast
 from engine.app.bench.jobs import Job, agents_of, run_jobs
+from engine.app.bench.learned import CONTROL, SEEDS, compared_with_holding, train, without_extra
 from engine.app.bench.plan import strategy_titles
 from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
 from engine.app.research.backtest import Stop
@@ -29,11 +32,12 @@ from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, Result, RunPart, RunSpec, TrialKind
-from engine.errors import StaleData
+from engine.errors import MissingData, StaleData, UsageError
 from engine.lab.published_tables import paper_file
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
 from engine.preset import Preset, load_preset
+from engine.reports.comparison import median_repeat, spreads
 from engine.reports.documents.research import model_use_rows
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
@@ -192,6 +196,7 @@ CONVENTION = "arena"
 VALIDATION = timedelta(days=33)
 """Length of the validation before the test: the paper's begins on 2024-08-01 for a test from 2024-09-03."""
 RULES = (("Buy & Hold", "buy-and-hold"), ("SMA", "price-cross"), ("ZMR", "zone-reversal"), ("MACD", "macd"))
+LEARNED = ("StockFormer", "TimesNet", "StockMixer")
 ABLATIONS = (("without charts", "vision"), ("without reflection", "portfolio-reflection"))
 
 
@@ -203,6 +208,7 @@ class PricesBench:
     models: that answer the agent, a row each; none: rules alone.
     ablations: True for rows without charts, without reflection, and of each input and window as well.
     presets, strategies: the user's own, by name or file; presets in the place of the arena's agent.
+    learned: True for the paper's learned rows as well.
     """
 
     data: DataSpec
@@ -213,6 +219,7 @@ class PricesBench:
     ablations: bool = False
     presets: tuple[str, ...] = ()
     strategies: tuple[str, ...] = ()
+    learned: bool = False
 
 
 def requested_bench(
@@ -225,6 +232,7 @@ def requested_bench(
     ablations: bool,
     presets: Sequence[str] = (),
     strategies: Sequence[str] = (),
+    learned: bool = False,
 ) -> PricesBench:
     """The comparison with the paper's symbols and window where none are named: those of its CSI stocks for some of
     them. Raises UsageError for a window that there cannot be."""
@@ -239,6 +247,7 @@ def requested_bench(
         ablations=ablations,
         presets=tuple(presets),
         strategies=tuple(strategies),
+        learned=learned,
     )
     check_spec(_spec(bench, strategy="cash"), services.clock.now())
     check_trial_index()
@@ -300,9 +309,15 @@ def run_prices_bench(
         if title != "SMA":
             results[title] = _rule(services, bench, market, strategy)
         elif best is not None:
-            results[title] = _rule(services, bench, market, strategy, best)
+            results[title] = _rule(services, bench, market, strategy, {"window": str(best)})
+    learned = (
+        _learned(services, bench, market, results["Buy & Hold"], report=report, stop=stop)
+        if bench.learned
+        else Learned()
+    )
     measure = _measure(services, bench)
     ours = [_row(4, title, measure.of_run(result.test)) for title, result in results.items()]
+    ours += learned.rows
     trend = _trend(results["Buy & Hold"].test)
     played = run_jobs(services, jobs, 1, stop, lambda job, count: report(f"{job.title}: {count} of {len(jobs)}"))
     made = {number: one.result for number, one in sorted(played.items()) if one.result is not None}
@@ -322,11 +337,70 @@ def run_prices_bench(
         "printed": printed_table(paper) if same else None,
         "tables": [_beside(6, same and paper is _table(4)), *([_beside(8, _is_csi(bench))] if two else [])],
         "ours": sorted(ours, key=_place),
-        "notes": _notes(bench, paper, same, validated, any(one["table"] == 6 for one in ours)),
+        "notes": [*_notes(bench, paper, same, validated, any(one["table"] == 6 for one in ours)), *learned.notes],
         "models": model_use_rows(models_used(one.model for one in made.values()), unresolved_figures(made.values())),
         "runs": [job.spec.run for number, job in enumerate(jobs) if number in played],
-        "interrupted": len(played) < len(jobs),
+        "interrupted": len(played) < len(jobs) or learned.unfinished,
     }
+
+
+@dataclass(slots=True)
+class Learned:
+    """Learned rows of Table 4, what a reader has to know of each, and whether some are missing after a stop."""
+
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unfinished: bool = False
+
+
+def _learned(
+    services: Services,
+    bench: PricesBench,
+    market: Market,
+    held: Result,
+    *,
+    report: Callable[[str], None],
+    stop: Stop,
+) -> Learned:
+    """The learned rows, each followed by its control. They are trained for as long before the test as the paper's, by
+    its table 7."""
+    paper = _table(4, bench.symbols)
+    begin = bench.first - (paper["first"] - paper["trained_from"])
+    found, known, measure = Learned(), convention(CONVENTION), _measure(services, bench)
+    periods = known.periods_per_year(bench.symbols[0], measure.exchange)
+    for title in LEARNED:
+        if (reason := without_extra(title)) is not None:
+            found.notes.append(f"{title}: {reason}")
+            continue
+
+        def run(params: Mapping[str, str], title: str = title) -> Result:
+            told = f"{title}, {', '.join(params.values())}"
+            report(told)
+            heard = partial(_heard, report, told)
+            return _rule(services, bench, market, title.lower(), params, begin=begin, report=heard)
+
+        try:
+            trained = train(run, stop)
+        except (MissingData, UsageError) as error:
+            found.notes.append(f"{title}: {error}")
+            continue
+        if trained is None:
+            found.unfinished = True
+            break
+        repeats = [measure.of_run(result.test) for result in trained.seeds]
+        best = trained.seeds[median_repeat(repeats)]
+        for name, result in ((title, best), (f"{title}, {CONTROL}", trained.control)):
+            found.rows.append(_row(4, name, measure.of_run(result.test)))
+            found.notes.append(f"{name}: {compared_with_holding(result, held, known, periods)}; {result.notes[-1]}")
+        spread = spreads(repeats)["TR"]
+        found.notes.append(
+            f"{title} is the median of {SEEDS} seeds by SR; TR from {spread.low:.3f} to {spread.high:.3f}"
+        )
+    return found
+
+
+def _heard(report: Callable[[str], None], told: str, text: str) -> None:
+    report(f"{told}: {text}")
 
 
 def _agent_rows(bench: PricesBench, job: Job, figures: Metrics, trend: Mapping[str, float]) -> Iterator[Row]:
@@ -374,7 +448,7 @@ def _validated(services: Services, bench: PricesBench, market: Market) -> Row:
     measure = _measure(services, bench)
     reach = min(market.histories[symbol].rows_through(first) for symbol in bench.symbols)
     returns = {
-        window: measure.of_run(_rule(services, before, market, "price-cross", window).test)["TR"]
+        window: measure.of_run(_rule(services, before, market, "price-cross", {"window": str(window)}).test)["TR"]
         for window in WINDOWS
         if window <= reach
     }
@@ -393,10 +467,18 @@ def _measure(services: Services, bench: PricesBench) -> Measure:
     return Measure(convention(CONVENTION), bench.symbols, exchange)
 
 
-def _rule(services: Services, bench: PricesBench, market: Market, strategy: str, window: int | None = None) -> Result:
-    params = () if window is None else (("window", str(window)),)
-    spec = replace(_spec(bench, strategy=strategy), params=params)
-    result = run_strategy(spec, market, *with_costs(spec, services.config))
+def _rule(
+    services: Services,
+    bench: PricesBench,
+    market: Market,
+    strategy: str,
+    params: Mapping[str, str] = MappingProxyType({}),
+    *,
+    begin: date | None = None,
+    report: Callable[[str], None] = lambda text: None,
+) -> Result:
+    spec = replace(_spec(bench, strategy=strategy), params=tuple(params.items()), warm_up_from=begin)
+    result = run_strategy(spec, market, *with_costs(spec, services.config), report)
     count_trials([result_trial(TrialKind.BENCH, result, services.clock.now())])
     return result
 
@@ -442,8 +524,7 @@ def _notes(
         )
     notes.append(
         "The paper prints neither the bounds of ZMR nor how many shares a rule trades: bounds of 3 % around the mean "
-        "of 10 sessions and an equal share for each stock are ours. StockFormer, TimesNet and StockMixer are not "
-        "implemented."
+        "of 10 sessions and an equal share for each stock are ours."
     )
     if has_arms and not bench.ablations:
         notes.append("Table 6 has the agent's own input and window alone: --ablations plays all of them.")

@@ -14,10 +14,11 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine.app.bench.jobs import Job, Played, run_jobs
+from engine.app.bench.learned import LearnedRows, explained, table_market
 from engine.app.bench.plan import BenchRecord, BenchRequest, Plan, PlannedRow, load_record, plan, strategy_titles
 from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
 from engine.app.research.backtest import Stop
-from engine.app.research.market_data import load_run, load_window
+from engine.app.research.market_data import load_window
 from engine.app.research.run_spec import check_spec, new_run_id
 from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics
@@ -165,6 +166,9 @@ def run_bench(
         played = _played(services, prepared, budget, report, stop)
         for table, row in agent_rows(made, played, asyncio.run(text_notes(source, tables))):
             rows.setdefault(table.name, []).append(row)
+    learned = LearnedRows(services, prepared.data, report, stop)
+    trained = {table.name: list(learned.of(table)) for table in tables if request.learned}
+    count_trials([result_trial(TrialKind.BENCH, result, services.clock.now()) for result in learned.results])
     for strategy, title in _own_strategies(request).items():
         for table in _with_symbols_last(tables):
             rows.setdefault(table.name, []).extend(
@@ -173,16 +177,18 @@ def run_bench(
     cells: list[Cell] = []
     for table in tables:
         cells += [_explained(cell, rules) for cell in compare(ruled[table.name], table)]
-        cells += agent_cells(rows.get(table.name, ()), table)
+        beside = agent_cells([*rows.get(table.name, ()), *trained.get(table.name, ())], table)
+        cells += map(explained, beside) if request.learned else beside
     rule = convention(tables[0].convention).rule
     pairs = [pair for table in tables for pair in paired_rows(rows.get(table.name, ()), table)]
     notes = (*([rule] if rule else ()), *_unprinted_notes(prepared))
     done = Bench(
         name=request.name,
         cells=tuple(cells),
-        curves=tuple(_curves(tables, rows, rules)),
+        curves=tuple(_curves(tables, {n: [*rows.get(n, ()), *trained.get(n, ())] for n in {*rows, *trained}}, rules)),
         pairs=tuple(pairs),
         notes=notes,
+        interrupted="interrupted: learned rows are missing; models that were trained are kept" * learned.unfinished,
     )
     return done if made is None else _with_agents(done, prepared, made, played)
 
@@ -261,7 +267,7 @@ def _with_agents(
         notes.append("offline answers alike every time: its rows were run once, and repeats would be equal")
     results = [one.result for one in played.values() if one.result is not None]
     rest = sum(not played.keys() >= set(row.jobs) for row in made.rows)
-    interrupted = ""
+    interrupted = bench.interrupted
     if rest:
         rows_done = f"{len(made.rows) - rest} of {len(made.rows)} rows are done"
         interrupted = f"interrupted: {rows_done}; `{go_on(prepared)}` continues"
@@ -434,9 +440,8 @@ def _strategy_rows(
     for symbol in table.symbols():
         report(f"{name} on {symbol}")
         row = AgentRow(symbol=symbol, model=name, answered_by=RULES, metrics={})
-        spec = RunSpec(symbols=(symbol,), first=table.first, last=table.last, strategy=strategy, data=data)
         try:
-            market = asyncio.run(load_run(services, replace(spec, warm_up_from=table.warm_up_from)))
+            market = table_market(services, data, table, symbol)
             result = own_strategy_run(table, symbol, strategy, market)
         except (MissingData, StaleData) as error:
             yield replace(row, note=str(error))

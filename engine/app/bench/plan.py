@@ -56,6 +56,7 @@ class BenchRequest:
         rows; None: the paper's.
     trials: of a search for the rules' parameters on the training period; 0 takes the authors' values.
     agents: False for the rules alone.
+    learned: True for the paper's learned rows as well.
     models: specs of the models that answer the agents, one after the other, empty for the configured ones.
     ablations: agents with steps left out.
     presets, strategies: the user's own, by name or file, which are run in the place of the paper's agents.
@@ -72,6 +73,7 @@ class BenchRequest:
     warm_up_from: date | None = None
     trials: int = 0
     agents: bool = True
+    learned: bool = False
     models: tuple[str, ...] = ()
     ablations: tuple[Variant, ...] = ()
     presets: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from engine.market.indicators import Floats
 from engine.settings import places
 from engine.strategies.learning.training import Predict, Task
 
-MODULES = {"lgbm": "trees", "dqn": "policies", "ppo": "policies", "sac": "policies"}
+MODULES = {"lgbm": "trees", "dqn": "policies", "ppo": "policies", "sac": "policies", "stockformer": "stockformer"}
 """Modules with `fit(task, progress)`, the model in bytes, and `load(kind, model)`, which gives its Predict; every other
 kind is a network."""
 MOST_HELD = 64

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -53,6 +54,7 @@ def test_options_of_other_benches_are_refused(run: Run, fresh: Path) -> None:
 
 SEVEN = ("AAPL", "AMZN", "GOOGL", "MSFT", "NFLX", "NVDA", "TSLA")
 CSI = ("600519.SS", "600036.SS", "300750.SZ", "002594.SZ", "601012.SS", "000063.SZ", "300760.SZ")
+LEARNED = ("StockFormer", "TimesNet", "StockMixer")
 INPUTS, WINDOWS = ("text", "charts", "both"), (5, 10, 15, 20)
 ARMS = [f"{shown}, {window} days" for shown in INPUTS for window in WINDOWS]
 
@@ -117,6 +119,7 @@ def test_another_window_has_no_printed_rows_and_a_missing_one_is_named(run: Run,
     # Stocks that are not of the CSI have no printed rows, and rules alone no row of Tables 6 and 8.
     assert "Table 6:" not in text and "Table 8: our trend" in text and "Table 8: two" not in text
     assert [line.split()[0] for line in text.splitlines()[2:6]] == ["Buy", "SMA", "ZMR", "MACD"]
+    assert all(f"{name}: not trained: pip install 'paperdesk[rl]'" in words for name in LEARNED)
     late = run(*asked, "--from", "2024-10-01", "--to", "2024-11-15")
     assert (late.code, late.err.count("\n")) == (65, 1) and "with --from and --to" in late.err
     half = run(*asked, "--from", "2024-10-01")
@@ -193,3 +196,18 @@ def test_a_window_of_sma_that_the_bars_do_not_reach_for_is_null(run: Run, fresh:
     assert none["validation"]["window"] is None and "its row is left out" in " ".join(none["notes"])
     assert [one["row"] for one in none["ours"]] == ["Buy & Hold", "ZMR", "MACD"]
     assert "SMA 5 is" not in run(*asked[:-1], "--from", "2024-05-01", "--to", "2024-06-28").out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="the extra rl is not installed")
+def test_learned_rows_stand_beside_the_rules(
+    run: Run, fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.app.bench.learned.SEEDS", 2)
+    prices(tmp_path)
+    asked = ("bench", "arena", "--data", str(tmp_path), "--baselines", "--symbols", "AAPL,TSLA", "--json")
+    document = run(*asked, "--from", "2024-10-01", "--to", "2024-10-09").json
+    rows = [one["row"] for one in document["ours"]]
+    assert rows[4:] == [row for name in LEARNED for row in (name, f"{name}, permuted")]
+    assert all(one["figures"]["TR"] is not None for one in document["ours"])
+    assert sum("buy and hold of that exposure" in note for note in document["notes"]) == 6

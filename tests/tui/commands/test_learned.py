@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +140,41 @@ def test_permuted_labels_earn_nothing_where_true_ones_earn(trending: Path, run: 
     assert control.json["trades"]
     low, high = daily_mean_interval(beyond_holding(control.json))
     assert low is not None and high is not None and low < 0 < high
+
+
+in_torch = pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="the extra rl is not installed")
+
+
+@pytest.mark.slow
+@in_torch
+@pytest.mark.parametrize(
+    "strategy", ["lstm", "transformer", "stockmixer", "timesnet", "stockformer", "dqn", "ppo", "sac"]
+)
+def test_a_model_in_torch_is_the_same_twice_and_sees_nothing_of_the_future(
+    fresh: Path, run: Run, strategy: str
+) -> None:
+    asked = ("--strategy", strategy, *LEARNED[2:5], "2024-11-01", "--from", "2025-01-02", "--to", "2025-01-10")
+    first = run("backtest", *asked, "--json")
+    assert first.code == 0, first
+    shutil.rmtree(places.learned_models())
+    assert run("backtest", *asked, "--json").json["fingerprint"] == first.json["fingerprint"]
+    audit = run("audit", *asked, "--cuts", "2", "--json")
+    assert (audit.code, audit.json["verdict"], audit.json["findings"]) == (0, "clean", []), audit
+
+
+@pytest.mark.slow
+@in_torch
+async def test_what_the_trading_environment_pays_is_what_the_books_would_come_to() -> None:
+    from engine.strategies.learning.policies import PERCENT, Trading
+
+    samples, cost = samples_of(await history(FillAt.NEXT_OPEN), 5), 0.002
+    env, random = Trading(samples, cost, shares=True), np.random.default_rng(1)
+    shares = random.random(len(samples))
+    env.reset()
+    rewards = [env.step(np.array([share]))[1] for share in shares]
+    capital, held = 1.0, 0.0
+    for place, share in enumerate(shares):
+        capital *= 1 + held * samples.overnight[place, 0]
+        capital *= (1 - cost * abs(share - held)) * (1 + share * samples.held[place, 0])
+        held = share
+    assert sum(rewards) / PERCENT == pytest.approx(np.log(capital))
