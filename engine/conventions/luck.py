@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
@@ -153,3 +154,33 @@ def percentile(grown: float, others: Floats) -> float:
     """The share of others below a total return, in percent; equals count half."""
     below, even = others < grown - _EVEN, np.abs(others - grown) <= _EVEN
     return 100 * float(below.mean() + even.mean() / 2)
+
+
+BLOCKS = 16
+"""Blocks of days of which half are in sample and half out of sample, in every combination."""
+
+
+def overfitting(returns: Floats) -> float | None:
+    """The probability that the best of some trials in sample is no better than their median out of sample, by
+    combinatorially symmetric cross-validation; None of fewer than two trials and 32 days. `returns` is days x trials.
+    Source: Bailey, Borwein, López de Prado and Zhu 2017."""
+    days, trials = returns.shape
+    if trials < 2 or days < 2 * BLOCKS:
+        return None
+    parts = np.array_split(returns, BLOCKS)
+    sizes = np.array([len(part) for part in parts])
+    sums, squares = (np.array([(part**power).sum(axis=0) for part in parts]) for power in (1, 2))
+    chosen = np.array(list(combinations(range(BLOCKS), BLOCKS // 2)))
+    inside = np.zeros((len(chosen), BLOCKS))
+    np.put_along_axis(inside, chosen, 1, axis=1)
+
+    def sharpes(weights: Floats) -> Floats:
+        count = (weights @ sizes)[:, None]
+        means = weights @ sums / count
+        deviations = np.sqrt(np.maximum(weights @ squares / count - means * means, 0))
+        # One that never moved is between gains and losses.
+        return np.asarray(np.divide(means, deviations, out=np.zeros_like(means), where=deviations > 1e-12))
+
+    best, after = sharpes(inside).argmax(axis=1), sharpes(1 - inside)
+    ranks = 1 + (after < np.take_along_axis(after, best[:, None], axis=1)).sum(axis=1)
+    return float((ranks / (trials + 1) <= 0.5).mean())

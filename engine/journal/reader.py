@@ -17,7 +17,7 @@ from engine.domain.decision import Debate, Decision, DecisionKey, Opinion, Outco
 from engine.domain.market import Dropped, Symbol
 from engine.domain.model_call import REPAIRED, AnswerRecord
 from engine.domain.order import Fill, Order, OrderState, is_final
-from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome
+from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome, Trial
 from engine.errors import MalformedData, MissingData
 from engine.journal.answer_rows import answer_of, chart_of, event_of, event_of_answer, stated_answer_of
 from engine.journal.database import reading
@@ -35,7 +35,7 @@ from engine.journal.entries import (
     UnansweredEntry,
 )
 from engine.journal.row_reader import RowReader, where
-from engine.journal.rows import command_of, equity_of, row_of, stored, value_of, version_name
+from engine.journal.rows import command_of, equity_of, row_of, stored, unpacked, value_of, version_name
 from engine.messages.commands import CONTROLS, Command, Edit, OrderCommand, in_force
 from engine.messages.events import AgentAnswered, Event
 
@@ -157,6 +157,14 @@ class JournalReader(RowReader):
     def notes(self, run: str | None = None) -> tuple[Note, ...]:
         """Remarks that a reader of a run has to know."""
         return self._values(Note, "notes", {"run": run})
+
+    def trials(self, first: date | None = None, last: date | None = None, *, returns: bool = True) -> tuple[Trial, ...]:
+        """The trials of an index on windows that have a day from `first` to `last`, with or without their returns."""
+        narrow, values = where({"first <=": last, "last >=": first})
+        return tuple(
+            value_of(Trial, row, returns=tuple(json.loads(unpacked(row["returns"]))) if returns else ())
+            for row in self._rows(f"SELECT * FROM looks{narrow} ORDER BY seq", *values)
+        )
 
     def document(self, run: str, kind: str) -> str | None:
         """A run as one JSON document, as it was written; None where none of that kind was."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from engine.account.track_record import track_of
+from engine.account.track_record import daily_returns, track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import Exchange, Symbol
@@ -45,6 +45,8 @@ class Tuned:
     params: `--param` texts, the fixed ones included.
     in_sample, out_of_sample: the metric in the training window and in the test window; None where there is none.
     trials: the number that was completed.
+    tried: the daily returns in the training window of every parameter choice that traded, the best ones first.
+    periods_per_year: sessions in a year.
     interrupted: True where more were wanted.
     """
 
@@ -53,6 +55,8 @@ class Tuned:
     in_sample: Figures
     out_of_sample: Figures | None
     trials: int
+    tried: Sequence[tuple[float, ...]]
+    periods_per_year: int
     interrupted: bool
 
 
@@ -141,6 +145,8 @@ def tune(
         in_sample=runs.figures(best, window),
         out_of_sample=None if test is None else runs.figures(best, test),
         trials=completed,
+        tried=runs.tried(best),
+        periods_per_year=runs.periods_per_year,
         interrupted=interrupted,
     )
 
@@ -156,6 +162,7 @@ class _Runs:
     rules, cash: costs, fills and starting cash.
     on_result: hears of every run with parameters that the search has chosen.
     shared: what the runs share of the market.
+    returns: of every choice of parameters in the training window.
     """
 
     spec: RunSpec
@@ -166,6 +173,21 @@ class _Runs:
     cash: Decimal
     on_result: OnResult
     shared: Shared = field(default_factory=dict)
+    returns: dict[tuple[tuple[str, str], ...], tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def periods_per_year(self) -> int:
+        """Sessions in a year of the symbol."""
+        (symbol,) = self.spec.symbols
+        return convention(self.spec.convention).periods_per_year(symbol, self.exchange)
+
+    def tried(self, best: Mapping[str, str]) -> list[tuple[float, ...]]:
+        """The daily returns of every choice of parameters in the training window, the best one's first."""
+        first = self._together(best)
+        return [self.returns[first], *(returns for chosen, returns in self.returns.items() if chosen != first)]
+
+    def _together(self, params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        return tuple({**dict(self.spec.params), **params}.items())
 
     def figures(self, best: Mapping[str, str], window: tuple[date, date]) -> Figures:
         """The metric of a window by the best parameters, by the defaults, and of buy and hold."""
@@ -174,16 +196,16 @@ class _Runs:
 
     def metrics(self, params: Mapping[str, str], window: tuple[date, date]) -> Metrics:
         """The convention's metrics of one run."""
-        together = tuple({**dict(self.spec.params), **params}.items())
+        together = self._together(params)
         result = self._run(replace(self.spec, params=together, first=window[0], last=window[1]))
         if params:  # the defaults alone are what the search is held against, and its first trial
             self.on_result(result)
+            if window == (self.spec.first, self.spec.last):
+                self.returns[together] = daily_returns(result.test)
         return self._metrics(result)
 
     def _metrics(self, result: Result) -> Metrics:
-        known = convention(result.spec.convention)
-        (symbol,) = result.spec.symbols
-        return known.metrics(track_of(result.test, known.periods_per_year(symbol, self.exchange)))
+        return convention(result.spec.convention).metrics(track_of(result.test, self.periods_per_year))
 
     def _buy_and_hold(self, window: tuple[date, date]) -> Result:
         first, last = window

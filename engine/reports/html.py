@@ -13,6 +13,7 @@ from engine.reports import amounts
 from engine.reports.documents.row_json import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
 from engine.reports.html_charts import Chart, charts, symbol_costs
+from engine.reports.periods import MONTHS, fall_rows, month_rows, year_rows
 from engine.reports.summary import (
     DISCLAIMER,
     action_rows,
@@ -37,6 +38,8 @@ COSTS = (
     Column("Fees", 3, amounts.money),
     Column("Slippage, about", 4, amounts.money),
 )
+YEARS = texts("Year", "Return", "Buy and hold", "Deepest fall")
+FALLS = texts("Depth", "From the peak of", "To", "Recovered", "Sessions")
 ACTIONS = texts("", *(action.value for action in Action), "Cut by the limits")
 DECISIONS = (
     SESSION,
@@ -64,6 +67,9 @@ def html(document: Mapping[str, Any]) -> str:
         tiles=_tiles(document),
         metrics=[(row.title, row.own, row.interval, *row.beside) for row in metrics],
         metric_columns=texts("", name_of(document), "95 % interval", *document["baselines"]),
+        months=list(month_rows(document)),
+        years=list(year_rows(document)),
+        falls=fall_rows(document),
         symbols=list(symbol_rows(document, metrics)),
         symbol_columns=texts("", "Profit", "Final quantity", *(row.short for row in metrics)),
         actions=action_rows(document),
@@ -74,7 +80,15 @@ def html(document: Mapping[str, Any]) -> str:
         charts=[(chart, Markup(chart.drawing)) for chart in charts(document)],
         costs=list(symbol_costs(document)),
         settings=list(flat_settings(run_settings(document))),
-        **{"COSTS": COSTS, "ACTIONS": ACTIONS, "TRADES": TRADES, "FLOWS": FLOWS},
+        **{
+            "MONTHS": texts("", *MONTHS),
+            "YEARS": YEARS,
+            "FALLS": FALLS,
+            "COSTS": COSTS,
+            "ACTIONS": ACTIONS,
+            "TRADES": TRADES,
+            "FLOWS": FLOWS,
+        },
     )
 
 

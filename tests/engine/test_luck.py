@@ -19,6 +19,7 @@ from engine.conventions.luck import (
     best_by_chance,
     deflated_sharpe,
     minimum_track_record,
+    overfitting,
     percentile,
     probabilistic_sharpe,
     random_traders,
@@ -117,3 +118,11 @@ def test_looks_count_where_windows_overlap_by_half_and_share_a_symbol(
     look(first=date(2024, 12, 20), last=date(2025, 1, 31))  # 12 of its 43 days
     look(first=date(2025, 1, 1), last=date(2025, 12, 31))
     assert counted() == 4
+
+
+@pytest.mark.parametrize(("days", "trials"), [(160, 5), (163, 5), (250, 7), (320, 50), (330, 2)])
+def test_overfitting_is_as_probable_as_sharpebench_says(days: int, trials: int) -> None:
+    returns = np.random.default_rng(days).normal(0.0005, 0.01, (days, trials))
+    returns[:, 0] += 0.0008
+    assert overfitting(returns) == pytest.approx(judge().probability_of_backtest_overfitting(returns), abs=1e-4)
+    assert overfitting(returns[:31]) is overfitting(returns[:, :1]) is None

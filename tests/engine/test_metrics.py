@@ -14,7 +14,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.conventions.catalog import CONVENTIONS, convention
-from engine.conventions.metrics import METRICS, Track, excess_interval, floats, mean_interval, sharpe_interval
+from engine.conventions.metrics import (
+    METRICS,
+    Track,
+    block_length,
+    daily_mean_interval,
+    excess_interval,
+    floats,
+    mean_interval,
+    sharpe_interval,
+)
 from engine.domain.market import LISTED
 from engine.domain.run import FillAt, PriceBasis
 from engine.errors import UsageError
@@ -175,13 +184,74 @@ def noise(days: int, mean: float, seed: int) -> Any:
     return np.random.default_rng(seed).normal(mean, 0.01, days)
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
-    truth, held, runs = 0.0006 / 0.01 * math.sqrt(252), 0, 200
-    for seed in range(runs):
-        low, high = sharpe_interval(noise(250, 0.0006, seed), 252)
-        assert low is not None and high is not None
-        held += low <= truth <= high
-    assert 0.88 <= held / runs <= 0.99
+def momentum(random: Any, draws: int, days: int, phi: float = 0.2) -> Any:
+    """First-order autoregressive noise of unit variance: draws x days."""
+    noise, found = random.normal(0, math.sqrt(1 - phi**2), (draws, days)), [random.normal(0, 1, draws)]
+    for day in range(days):
+        found.append(phi * found[-1] + noise[:, day])
+    return np.stack(found[1:], axis=1)
+
+
+def clusters(random: Any, draws: int, days: int) -> Any:
+    """GARCH(1, 1) noise of unit variance, begun at its mean: draws x days."""
+    variance, found = np.ones(draws), []
+    for _ in range(days + 100):
+        found.append(np.sqrt(variance) * random.normal(0, 1, draws))
+        variance = 0.05 + 0.1 * found[-1] ** 2 + 0.85 * variance
+    return np.stack(found[100:], axis=1)
+
+
+NOISE: dict[str, Callable[[Any, int, int], Any]] = {
+    "independent": lambda random, draws, days: random.normal(0, 1, (draws, days)),
+    "momentum": momentum,
+    "clusters": clusters,
+}
+
+
+def coverage(kind: str, days: int, draws: int) -> dict[str, float]:
+    """How often each interval holds the truth, of returns with a daily mean of 0.0006 and a deviation of 0.01."""
+    random = np.random.default_rng(days)
+    ours, theirs = (0.0006 + 0.01 * NOISE[kind](random, draws, days) for _ in range(2))
+    means = [daily_mean_interval(one) for one in ours]
+    sharpes = [sharpe_interval(one, 252) for one in ours]
+    excess = [excess_interval(one, other) for one, other in zip(ours, theirs, strict=True)]
+    truths = ((means, 0.0006), (sharpes, 0.06 * math.sqrt(252)), (excess, 0.0))
+    names = ("mean", "sharpe", "excess")
+    return {
+        name: sum(low <= truth <= high for low, high in found) / draws  # type: ignore[operator]
+        for name, (found, truth) in zip(names, truths, strict=True)
+    }
+
+
+@pytest.mark.parametrize("kind", NOISE)
+def test_intervals_hold_the_truth_about_as_often_as_they_say(kind: str) -> None:
+    for name, held in coverage(kind, 62, 300).items():
+        assert 0.91 <= held <= 0.985, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("days", [25, 62, 126])
+@pytest.mark.parametrize("kind", NOISE)
+def test_intervals_hold_the_truth_as_often_as_they_say(kind: str, days: int) -> None:
+    for name, held in coverage(kind, days, 2000).items():
+        assert 0.93 <= held <= 0.97, name
+
+
+def test_blocks_are_as_long_as_arch_makes_them() -> None:
+    # arch 8.0.0: optimal_block_length(series)["circular"] of the series below.
+    for seed, days, phi, theirs in (
+        (0, 25, 0.0, 1.4269918111043265),
+        (1, 62, 0.3, 2.2142303275555637),
+        (2, 126, 0.6, 4.713520471350692),
+        (3, 500, 0.2, 5.028123671803041),
+        (4, 1259, -0.3, 10.28330910101109),
+        (5, 2000, 0.9, 55.26814331869664),
+    ):
+        series = np.random.default_rng(seed).normal(0, 1, days)
+        for day in range(1, days):
+            series[day] += phi * series[day - 1]
+        assert block_length(series) == pytest.approx(theirs)
+    assert block_length(np.ones(30)) == 1.0
 
 
 def test_intervals_are_the_same_every_time_and_widen_with_runs_of_days() -> None:

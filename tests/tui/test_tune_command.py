@@ -56,6 +56,20 @@ def test_printed_parameters_give_the_printed_metric_in_a_backtest(capsys: pytest
         assert metrics["sharpe"] == pytest.approx(of[part]["tuned"], rel=1e-12)
 
 
+def test_the_winner_is_deflated_by_all_that_was_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("z-score", "--symbols", "ORVL", *TRAIN, "--trials")
+    (few,) = tuned(capsys, *flags, "3")["tuned"]
+    (of,) = tuned(capsys, *flags, "12")["tuned"]
+    assert run("trials", "--symbols", "ORVL", *TRAIN, "--json") == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert few["luck"]["trials"] <= 3 < of["luck"]["trials"] == listed["count"] <= 15
+    assert {one["kind"] for one in listed["trials"]} == {"tune trial"}
+    assert of["luck"]["deflated_sharpe"] < of["luck"]["psr"] and 0 <= of["luck"]["overfitting"] <= 1
+    assert run("trials", "--symbols", "ORVL", "--limit", "2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("tune trial" in line for line in lines) == 2 and "different trial" in lines[-1]
+
+
 def test_fixed_parameters_are_not_searched(capsys: pytest.CaptureFixture[str]) -> None:
     found = tuned(capsys, "macd", "--symbols", "ORVL", *TRAIN, "--trials", "4", "--param", "fast=7")
     assert found["tuned"][0]["params"]["fast"] == "7"

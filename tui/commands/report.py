@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 FORMATS = {"html": ".html", "json": ".json", "csv": ".csv"}
 """Formats with how their files end."""
 
-PAGES, OF_A_BACKTEST = ("html", "json"), ("html", "json", "csv")
+SHARPEBENCH = "sharpebench"
+PAGES, OF_A_BACKTEST = ("html", "json"), ("html", "json", "csv", SHARPEBENCH)
 """The formats of a session and an arena, and of a backtest."""
 
 LATEST = "latest"
@@ -45,7 +46,9 @@ def _session_named(text: str) -> date | str:
     metavar="[DATE]",
     help="Report the desk's run of a session instead of a backtest (default: the latest).",
 )
-@click.option("--format", "chosen", type=click.Choice(list(FORMATS)), help="Default: by the extension of FILE.")
+@click.option(
+    "--format", "chosen", type=click.Choice([*FORMATS, SHARPEBENCH]), help="Default: by the extension of FILE."
+)
 @click.option("--table", metavar="NAME", help="With csv: equity (the default), metrics, trades, cash-flows, ...")
 @click.option("--out", metavar="FILE", help="Output file instead of standard output; a folder for all csv tables.")
 def report_command(
@@ -57,7 +60,7 @@ def report_command(
     out: str | None,
 ) -> None:
     """Writes the result of a backtest from its journal, as html, json or csv, without running it again. Without a
-    format it prints the summary; --json is --format json.
+    format it prints the summary; --json is --format json. sharpebench is the JSON that `sharpebench score` takes.
 
     With the --run of an arena it reports prices against fundamental value, wealth by agent, volume, chat and
     strategies, as html or json.
@@ -220,6 +223,11 @@ def _rendered(document: Mapping[str, Any], chosen: str | None, table: str | None
 
         return in_rows(document) + "\n"
 
+    if chosen == SHARPEBENCH:
+        from engine.reports.documents.backtest import as_text
+        from engine.reports.sharpebench import submission
+
+        return as_text(submission(document)) + "\n"
     if chosen == "html":
         from engine.reports.html import html
 

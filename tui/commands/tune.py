@@ -96,6 +96,17 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"  in sample      {_figures(metric, tuned['in_sample'])}"
         if tuned["out_of_sample"] is not None:
             yield f"  out of sample  {_figures(metric, tuned['out_of_sample'])}"
+        yield f"  deflated       {_luck(tuned['luck'])}"
+
+
+def _luck(luck: Mapping[str, Any]) -> str:
+    psr, deflated, risk = (_figure(luck[name]) for name in ("psr", "deflated_sharpe", "overfitting"))
+    told = f"probabilistic Sharpe {psr}, deflated {deflated}, probability of overfitting {risk}"
+    return f"{told}; {luck['sentence']}"
+
+
+def _figure(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"
 
 
 def _figures(metric: str, figures: Mapping[str, float | None]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate, pairwise
 from operator import mul
@@ -166,7 +166,7 @@ def _without(row: Document, key: str) -> Document:
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
-def as_text(content: Mapping[str, Any]) -> str:
+def as_text(content: Mapping[str, Any] | Sequence[Any]) -> str:
     """A document as text: ASCII, since a model may answer with characters that no terminal's encoding takes."""
     return json.dumps(content, indent=2, allow_nan=False)
 

@@ -3,9 +3,7 @@ window. What cannot be had is null, and `notes` say why."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from datetime import date
 from itertools import groupby
 from math import prod
@@ -21,6 +19,7 @@ from engine.conventions.luck import (
     best_by_chance,
     deflated_sharpe,
     minimum_track_record,
+    overfitting,
     percentile,
     probabilistic_sharpe,
     random_traders,
@@ -28,12 +27,16 @@ from engine.conventions.luck import (
 )
 from engine.conventions.metrics import FEWEST, METRICS, Floats, simple_returns, total_return
 from engine.domain.market import Symbol
-from engine.domain.run import RunPart
+from engine.domain.run import RunPart, Trial
 from engine.domain.text import counted
-from engine.journal.database import open_read_only
+from engine.journal.reader import JournalReader
+from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
 from engine.settings import places
+
+SCHEMA = 1
+"""The version of the list of trials."""
 
 
 def luck(run_part: RunPart, measure: Measure, held: RunPart | None, cost: float) -> Row:
@@ -74,31 +77,59 @@ def with_trials(luck: Mapping[str, Any], returns: Sequence[float], trials: int, 
 
 
 def trials_on(symbols: Sequence[Symbol], first: date, last: date) -> int:
-    """The number of different looks, by any process of this machine, at windows that share a symbol with this one and
-    overlap by more than half of the shorter one. Raises as opening a journal does."""
-    index = places.trial_index()
-    if not index.exists():
-        return 0
-    with closing(open_read_only(index)) as connection:
-        rows = connection.execute(
-            "SELECT DISTINCT spec_hash, symbols, first, last FROM looks WHERE first <= ? AND last >= ?",
-            (last.isoformat(), first.isoformat()),
-        ).fetchall()
+    """The number of different looks at a window, see `counted_trials`."""
+    return len({trial.spec_hash for trial in counted_trials(symbols, (first, last), returns=False)})
+
+
+def counted_trials(symbols: Sequence[Symbol], window: tuple[date, date] | None, *, returns: bool = True) -> list[Trial]:
+    """The looks, by any process of this machine, at windows that share a symbol with these (any, where none is named)
+    and overlap this window (any, where it is None) by more than half of the shorter one. Raises as opening a journal
+    does."""
+    if not places.trial_index().exists():
+        return []
+    first, last = window or (None, None)
+    with JournalReader(places.trial_index()) as reader:
+        found = reader.trials(first, last, returns=returns)
     wanted = set(symbols)
-    return len(
-        {
-            row["spec_hash"]
-            for row in rows
-            if wanted.intersection(json.loads(row["symbols"]))
-            and _overlap(first, last, date.fromisoformat(row["first"]), date.fromisoformat(row["last"]))
-        }
-    )
+    return [
+        trial
+        for trial in found
+        if (not wanted or wanted.intersection(trial.symbols))
+        and (window is None or _overlap(window, (trial.first, trial.last)))
+    ]
 
 
-def _overlap(first: date, last: date, other_first: date, other_last: date) -> bool:
+def trials_document(trials: Sequence[Trial]) -> Row:
+    """Looks, the latest first; `count` is that of different ones. Returns are null of what measured none."""
+    return {
+        "schema": SCHEMA,
+        "count": len({trial.spec_hash for trial in trials}),
+        "trials": [
+            {
+                **row_json.fields(trial, "time", "kind", "run", "name", "symbols", "first", "last", "spec_hash"),
+                "total_return": prod(1 + change for change in trial.returns) - 1 if trial.returns else None,
+            }
+            for trial in reversed(trials)
+        ],
+    }
+
+
+def winner_luck(tried: Sequence[Sequence[float]], periods: int, trials: int) -> Row:
+    """The luck of the first of some parameter choices, which is the best of them, by their daily returns."""
+    best = np.array(tried[0])
+    return {
+        "trials": trials,
+        "psr": probabilistic_sharpe(best),
+        "deflated_sharpe": deflated_sharpe(best, trials, periods),
+        "overfitting": overfitting(np.array(tried).T),
+        "sentence": _sentence(None, trials),
+    }
+
+
+def _overlap(window: tuple[date, date], other: tuple[date, date]) -> bool:
     """True where two windows share more than half of the shorter one's days."""
-    shared = (min(last, other_last) - max(first, other_first)).days + 1
-    return 2 * shared > min((last - first).days, (other_last - other_first).days) + 1
+    shared = (min(window[1], other[1]) - max(window[0], other[0])).days + 1
+    return 2 * shared > min((last - first).days + 1 for first, last in (window, other))
 
 
 def _random(run_part: RunPart, measure: Measure, held: RunPart, cost: float) -> Row | None:
@@ -140,15 +171,19 @@ def _moves(held: RunPart, symbol: Symbol, measure: Measure) -> Floats:
 
 
 def _worst_month(run_part: RunPart, returns: Floats) -> Row | None:
-    months = monthly([point.session.isoformat() for point in run_part.equity], returns.tolist())
+    months = by_period([point.session.isoformat() for point in run_part.equity], returns.tolist(), MONTH)
     worst = min(months, key=itemgetter(1), default=None)
     return None if worst is None else {"month": worst[0], "return": worst[1]}
 
 
-def monthly(sessions: Sequence[str], returns: Sequence[float]) -> Iterator[tuple[str, float]]:
-    """The return of each month (YYYY-MM) that the sessions (ISO dates) lie in, as a fraction."""
-    for month, days in groupby(zip(sessions, returns, strict=False), key=lambda one: one[0][:7]):
-        yield month, prod(1 + change for _, change in days) - 1
+MONTH, YEAR = 7, 4
+"""Characters of an ISO date that name the month and the year."""
+
+
+def by_period(sessions: Sequence[str], returns: Sequence[float], period: int) -> Iterator[tuple[str, float]]:
+    """The return, as a fraction, of each MONTH or YEAR that the sessions (ISO dates) lie in."""
+    for name, days in groupby(zip(sessions, returns, strict=False), key=lambda one: one[0][:period]):
+        yield name, prod(1 + change for _, change in days) - 1
 
 
 def _notes(found: Mapping[str, Any], sessions: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, tuned_metric
 from engine.reports.comparison import Average, Cell, PairedRows, RowCurve
 from engine.reports.documents import row_json
+from engine.reports.documents.luck import trials_on, winner_luck
 from engine.reports.documents.row_json import Row
 
 SCHEMA = 1
@@ -176,6 +177,9 @@ def tune_document(spec: RunSpec, test: tuple[date, date] | None, results: Sequen
                 "in_sample": asdict(tuned.in_sample),
                 "out_of_sample": None if tuned.out_of_sample is None else asdict(tuned.out_of_sample),
                 "trials": tuned.trials,
+                "luck": winner_luck(
+                    tuned.tried, tuned.periods_per_year, trials_on((tuned.symbol,), spec.first, spec.last)
+                ),
             }
             for tuned in results
         ],
