@@ -134,20 +134,21 @@ def random_traders(
     bounds = np.cumsum(chances)
     change = float(chances @ np.abs(states[:, None] - states) @ chances)
     often = (turnover - long - short) / ((days - 1) * change) if days > 1 and change > 0 else 0.0
-    random, worth = np.random.default_rng(seed), np.zeros(TRADERS)
+    anew = -math.log1p(-min(max(often, 0.0), 0.99)) * TRADERS * days  # two may fall on one session
+    random, worth, begun = np.random.default_rng(seed), np.zeros(TRADERS), np.arange(0, TRADERS * days, days)
     for moves in prices:
-        draw, anew = random.random((TRADERS, days), np.float32), random.random((TRADERS, days), np.float32) < often
-        drawn = (draw > bounds[0]).astype(np.int8) + (draw > bounds[1])
-        anew[:, 0] = True
-        held = np.take_along_axis(drawn, np.maximum.accumulate(np.where(anew, np.arange(days), 0), axis=1), axis=1)
+        # All traders in one row, day by day: stretches begin with each trader's first day and where one draws anew.
+        starts = np.unique(np.concatenate([begun, random.integers(0, TRADERS * days, round(anew))]))
+        draw, first = random.random(len(starts)), np.searchsorted(starts, begun)
+        drawn = (draw > bounds[0]).astype(np.intp) + (draw > bounds[1])
+        traded = np.abs(np.diff(states[drawn], prepend=0.0))
+        traded[first] = np.abs(states[drawn[first]])
         # What has lost everything has no logarithm: a hundred-millionth of it is as little.
-        growth = sum((held == n) @ np.log(np.maximum(1 + states[n] * moves, 1e-8)) for n in (1, 2))
-        traded = size * np.abs(np.diff(_SIGNS[held], axis=1, prepend=0)).sum(axis=1)
-        worth += np.exp(growth + traded * math.log1p(-cost)) / len(prices)
+        grown = np.cumsum(np.log(np.maximum(1 + np.outer(states, np.pad(moves, (1, 0))), 1e-8)), axis=1)
+        ends = np.append(starts[1:], TRADERS * days) - 1
+        stretches = grown[drawn, ends % days + 1] - grown[drawn, starts % days]
+        worth += np.exp(np.add.reduceat(stretches + traded * math.log1p(-cost), first)) / len(prices)
     return np.sort(worth - 1)
-
-
-_SIGNS = np.array([0, 1, -1])
 
 
 def percentile(grown: float, others: Floats) -> float:

@@ -82,6 +82,7 @@ def light_document(report: Report) -> Document:
         **_extent(test),
         "convention": measure.convention.name,
         "metrics": measure.of_run(test, None, ZERO if result.model is None else result.model.cost),
+        "luck": luck(test, measure, None, 0.0),
         "returns": list(daily_returns(test)),
         "trades": books["trades"],
         "model": None if result.model is None else row_json.model_use(result.model),
@@ -265,7 +266,10 @@ def sessions_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def returns_of(document: Mapping[str, Any]) -> list[float]:
-    """Returns from close to close as fractions, the first from the initial value; of a desk time-weighted."""
+    """Returns from close to close as fractions, the first from the initial value; of a desk time-weighted, of a light
+    run as they are there."""
+    if "returns" in document:
+        return list(document["returns"])
     points = document["equity"]
     if points and "change" in points[0]:
         return [point["change"] or 0.0 for point in points]

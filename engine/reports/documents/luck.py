@@ -155,7 +155,8 @@ def _exposures(run_part: RunPart) -> tuple[float, float]:
     long = short = 0.0
     for point in run_part.equity:
         for symbol, position in point.portfolio.positions.items():
-            share = float(position.quantity * point.prices[symbol] / point.value) / len(run_part.equity)
+            held = float(position.quantity) * float(point.prices[symbol])
+            share = held / float(point.value) / len(run_part.equity)
             long, short = long + max(share, 0.0), short + max(-share, 0.0)
     return long, short
 
