@@ -13,8 +13,7 @@ from connectors.llm.endpoint import refuses_schema
 from connectors.llm.paid_results import StoredBatch
 from connectors.llm.remote_model import CLOCKS_APART, TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
-from connectors.llm.warm_prefixes import beginning
-from engine.domain.model_call import ModelRequest
+from engine.domain.model_call import ModelRequest, beginning
 from engine.errors import ConfigError
 
 _TIERS = {"auto": "auto", "default": "standard_only", "priority": "auto"}

@@ -7,19 +7,10 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-CACHED_FROM = 4_000
-"""Characters from which a beginning is cached at all: about 1,024 tokens."""
-_LAST_OF_IT = "\nexample>>>"
-"""The closing mark of an example (engine/agents/prompts/answer.md)."""
+from engine.domain.model_call import CACHED_FROM, beginning
+
 _KEPT = 240.0
 """Seconds for which a service keeps a beginning that is not read, a little less than it says."""
-
-
-def beginning(system: str) -> str:
-    """The part of a system prompt that is the same for all symbols, sessions and owners of a run: up to the end of its
-    examples, all of it where there are none."""
-    before, end, after = system.rpartition(_LAST_OF_IT)
-    return before + end or after
 
 
 def prefix_key(system: str, model: str = "") -> str | None:

@@ -77,6 +77,19 @@ def prompt_hash(system: str, messages: Sequence[Message]) -> str:
     return hashlib.sha256(json.dumps([system, turns], separators=(",", ":")).encode()).hexdigest()
 
 
+CACHED_FROM = 4_000
+"""Characters from which vendors cache the beginning of a question: about 1,024 tokens."""
+_LAST_OF_IT = "\nexample>>>"
+"""The closing mark of an example (engine/agents/prompts/answer.md)."""
+
+
+def beginning(system: str) -> str:
+    """The part of a system prompt that is the same for all symbols, sessions and owners of a run: up to the end of its
+    examples, all of it where there are none."""
+    before, end, after = system.rpartition(_LAST_OF_IT)
+    return before + end or after
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """One question.

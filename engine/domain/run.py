@@ -225,6 +225,7 @@ class ModelUse:
     prices_as_of: the date of the prices that the cost was counted by; empty where they are the user's own, or unknown.
     tier: the vendors' tiers that answered and that they billed by, where they name any.
     agents: the use by each agent, and by the embedder.
+    models, months: the use of each model, and in each month (UTC, YYYY-MM) in which it was asked, where that is known.
     """
 
     spec: str
@@ -243,6 +244,8 @@ class ModelUse:
     prices_as_of: str = ""
     tier: str = ""
     agents: Mapping[str, ModelUse] = field(default_factory=dict)
+    models: Mapping[str, ModelUse] = field(default_factory=dict)
+    months: Mapping[str, ModelUse] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

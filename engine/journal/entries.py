@@ -46,7 +46,7 @@ class RunEntry:
 class CallCost:
     """One call of a model by its cost in USD, None where the price is unknown; latency in seconds. `kind` and
     `estimated` are those of a call that no agent got an answer from; `refused` is one that the vendor refused to
-    answer; `repairs` counts those of its answer."""
+    answer; `repairs` counts those of its answer; `month` (UTC, YYYY-MM) is empty where it is not known."""
 
     agent: str
     model: str
@@ -60,6 +60,7 @@ class CallCost:
     refused: bool = False
     tier: str = ""
     repairs: int = 0
+    month: str = ""
 
     @property
     def line(self) -> str:

@@ -15,7 +15,7 @@ from engine.domain.decision import Action
 from engine.domain.order import ZERO
 from engine.domain.text import counted
 from engine.reports.amounts import money, number, percent, portion, quantity, ratio
-from engine.reports.documents.row_json import cutoff_words, spent_words, use_words
+from engine.reports.documents.row_json import breakdowns, cutoff_words, use_words
 from engine.reports.settings_text import costs_text, version_text
 
 DISCLAIMER = "Paper money. Not investment advice."
@@ -107,8 +107,7 @@ def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Trades", _trades(document)
     if document["model"] is not None:
         yield "Model", use_words(document["model"])
-        if agents := by_agent(document):
-            yield "By agent", agents
+        yield from breakdowns(document["model"])
 
 
 def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
@@ -262,16 +261,6 @@ def figures_text(document: Mapping[str, Any]) -> str:
         if own["unresolved_figures"]
     ]
     return f"{count:,} in reasons and reports not found in the inputs{': ' if named else ''}{', '.join(named)}"
-
-
-def by_agent(document: Mapping[str, Any]) -> str:
-    """Calls, tokens and cost of each agent; empty where nobody was asked who might charge for it."""
-    use = document["model"]
-    if use["input_tokens"] == 0:
-        return ""
-    agents = use["agents"].items()
-    asked = ((agent, own["calls"] or own["preflight_calls"], spent_words(own)) for agent, own in agents)
-    return "; ".join(f"{agent} {counted(calls, 'call')}{spent}" for agent, calls, spent in asked)
 
 
 def remarks(document: Mapping[str, Any]) -> Iterator[str]:

@@ -6,17 +6,22 @@ and its run would look like one that holds cash.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from engine.agents.ask import QuestionKey
 from engine.domain.model_call import AHEAD, PREFLIGHT, AnswerRecord, FailureKind, ModelKind, UnansweredCall, Usage
 from engine.domain.run import ModelUse
 from engine.errors import TryAgainLater
 from engine.journal.entries import CallCost, UnansweredEntry
 from engine.messages.answer_text import agent_answered
 from engine.messages.events import AgentAnswered
+from engine.ports import Clock
+
+if TYPE_CHECKING:
+    from engine.agents.ask import QuestionKey  # it loads pydantic
 
 COUNTS = (
     *("calls", "cached_calls", "abstentions", "refusals", "repairs", "preflight_calls", "failed_calls"),
@@ -30,8 +35,11 @@ VECTORS = "vectors"
 class CostMeter:
     """The sum of a run's calls. An answer that was sent back costs like any other; an abstention is counted once."""
 
-    def __init__(self, spec: str, training_cutoff: str = "", prices_as_of: str = "") -> None:
+    def __init__(
+        self, spec: str, training_cutoff: str = "", prices_as_of: str = "", clock: Clock | None = None
+    ) -> None:
         self.use = ModelUse(spec=spec, training_cutoff=training_cutoff, prices_as_of=prices_as_of)
+        self._clock = clock
 
     def count(self, record: AnswerRecord) -> None:
         """Add one call. The cost of a run is unknown (None) once that of one call is."""
@@ -47,6 +55,7 @@ class CostMeter:
             refused=result.failure is not None and result.failure.kind is FailureKind.REFUSED,
             tier=result.tier,
             repairs=result.repairs,
+            month=self._month,
         )
         self.restore([call])
 
@@ -62,42 +71,63 @@ class CostMeter:
             latency=call.latency,
             kind=call.kind,
             estimated=call.estimated,
+            month=self._month,
         )
         self.restore([counted])
 
     def restore(self, calls: Iterable[CallCost]) -> None:
         """Add what the run had asked before it was killed, or waited."""
+        groups: dict[tuple[str, str, str], list[CallCost]] = {}
         for call in calls:
-            failed = call.kind not in ("", PREFLIGHT, AHEAD)
-            silent = not (call.kind or call.usage.counted)
-            uncounted = call.model != ModelKind.OFFLINE and silent
-            use = ModelUse(
-                spec=call.model,
-                calls=int(not call.kind),
-                preflight_calls=int(call.kind == PREFLIGHT),
-                failed_calls=int(failed),
-                estimated_calls=int(call.estimated),
-                cached_calls=int(call.cached),
-                abstentions=int(call.abstained),
-                refusals=int(call.refused),
-                repairs=call.repairs,
-                usage=call.usage,
-                uncounted_calls=int(uncounted),
-                cost=call.cost,
-                tier="" if call.cached else call.tier,
-            )
-            self.add(replace(use, agents={call.line: use}))
+            groups.setdefault((call.line, call.model, call.month), []).append(call)
+        for (line, model, month), group in groups.items():
+            use = _use(model, group)
+            self.add(replace(use, agents={line: use}, models={model: use}, months={month: use} if month else {}))
 
     def add_vectors(self, use: ModelUse) -> None:
         """Add calls of an embedder, under a name of their own beside the agents'."""
-        self.add(replace(use, agents={VECTORS: use}))
+        months = {self._month: use} if self._month else {}
+        self.add(replace(use, agents={VECTORS: use}, models={use.spec: use}, months=months))
 
     def add(self, use: ModelUse) -> None:
-        """Add the use of models, agent by agent."""
-        agents = dict(self.use.agents)
-        for agent, part in use.agents.items():
-            agents[agent] = _sum(agents[agent], part) if agent in agents else part
-        self.use = replace(_sum(self.use, use), agents=agents)
+        """Add the use of models, part by part."""
+        own = self.use
+        self.use = replace(
+            _sum(own, use),
+            agents=_joined(own.agents, use.agents),
+            models=_joined(own.models, use.models),
+            months=_joined(own.months, use.months),
+        )
+
+    @property
+    def _month(self) -> str:
+        return "" if self._clock is None else f"{self._clock.now():%Y-%m}"
+
+
+def _use(model: str, calls: Sequence[CallCost]) -> ModelUse:
+    """The use of a model by some calls."""
+    costs = [call.cost for call in calls]
+    known = [cost for cost in costs if cost is not None]
+    silent = [call for call in calls if not (call.kind or call.usage.counted)]
+    return ModelUse(
+        spec=model,
+        calls=sum(not call.kind for call in calls),
+        preflight_calls=sum(call.kind == PREFLIGHT for call in calls),
+        failed_calls=sum(call.kind not in ("", PREFLIGHT, AHEAD) for call in calls),
+        estimated_calls=sum(call.estimated for call in calls),
+        cached_calls=sum(call.cached for call in calls),
+        abstentions=sum(call.abstained for call in calls),
+        refusals=sum(call.refused for call in calls),
+        repairs=sum(call.repairs for call in calls),
+        usage=sum((call.usage for call in calls), Usage()),
+        uncounted_calls=0 if model == ModelKind.OFFLINE else len(silent),
+        cost=sum(known, Decimal(0)) if len(known) == len(costs) else None,
+        tier=", ".join(sorted({call.tier for call in calls if not call.cached} - {""})),
+    )
+
+
+def _joined(one: Mapping[str, ModelUse], other: Mapping[str, ModelUse]) -> Mapping[str, ModelUse]:
+    return {**one, **{key: _sum(one[key], part) if key in one else part for key, part in other.items()}}
 
 
 def _sum(one: ModelUse, other: ModelUse) -> ModelUse:

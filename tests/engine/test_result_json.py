@@ -221,13 +221,18 @@ def test_the_frame_of_a_run_reckoned_by_hand() -> None:
         "output_tokens": 20,
         "cost": "0.50",
         "cached_input_tokens": 0,
+        "cached_share": 0.0,
         "reasoning_tokens": 0,
         "uncounted_calls": 0,
         "preflight_calls": 0,
         "failed_calls": 0,
         "estimated_calls": 0,
         "tier": "",
+        "training_cutoff": None,
+        "prices_as_of": None,
         "agents": {},
+        "models": {},
+        "months": {},
     }
     assert made["warm_up"] is None
     assert made["notes"] == ["no file of corporate actions for BBB"]

@@ -173,8 +173,9 @@ def _session(invocation: Invocation, session: date | str | None, chosen: str | N
 
 def _noted(document: Mapping[str, Any]) -> Iterator[str]:
     """Outcome, settings and notices of a run of the desk, which a run that is watched has printed already."""
+    from engine.reports.documents.row_json import breakdowns
     from engine.reports.settings_text import changed_text, costs_text, version_text
-    from engine.reports.summary import by_agent, figures_text
+    from engine.reports.summary import figures_text
     from tui.commands.daily import difference_lines
 
     outcome = document["outcome"] or "unfinished: running, or killed and resumed by the next run"
@@ -182,7 +183,7 @@ def _noted(document: Mapping[str, Any]) -> Iterator[str]:
     adopted = (f"{one['what']}: {one['before']} became {one['after']}" for one in document["adoptions"])
     rows = [
         ("Change", _change(document)),
-        ("By agent", by_agent(document) if document["model"] else ""),
+        *(breakdowns(document["model"]) if document["model"] else ()),
         ("Outcome", f"{outcome}: {document['detail']}" if document["detail"] else outcome),
         ("Costs", costs_text(settings) if settings else ""),
         ("Version", version_text(settings) if settings else ""),

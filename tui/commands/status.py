@@ -206,7 +206,7 @@ def _waiting(document: Document, answers: Mapping[str, bool], late: Container[st
 
 
 def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> Iterator[tuple[str, str]]:
-    from engine.reports.documents.row_json import use_words
+    from engine.reports.documents.row_json import breakdowns, use_words
     from tui.text.run_text import order_words
 
     if document["session"] is not None:
@@ -219,6 +219,7 @@ def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> I
     counts, model = document["counts"], document["model"]
     yield "Total", ", ".join(counted(counts[f"{name}s"], name) for name in ("decision", "order", "fill"))
     yield "Models", use_words(model) if model["calls"] else ""
+    yield from breakdowns(model)
 
 
 def _value(document: Document) -> str:

@@ -242,6 +242,8 @@ MODELS = (
     Column("FAILED", "failed", count, warn_ink, drop_order=2),
     Column("SILENT", "abstained", count, warn_ink, drop_order=3),
     Column("TOKENS", "tokens", count, drop_order=1),
+    Column("CACHED", "cached", "{:.0%}".format, "muted", drop_order=1),
+    Column("TIER", "tier", ink="muted", max_width=8, drop_order=3),
     Column("COST", lambda one: _cost(one.cost), str),
     Column("SEC", "latency", "{:.1f}".format, "muted", drop_order=2),
 )
@@ -261,7 +263,8 @@ RATES = (
     Column("REQUESTS/MIN", "requests", count),
     Column("TOKENS/MIN", "tokens", count),
     Column("429 TODAY", "limited", count, warn_ink),
-    Column("PAID TODAY", lambda one: _cost(one.paid), str, stretch=True, min_width=10),
+    Column("PAID TODAY", lambda one: _cost(one.paid), str),
+    Column("PAID THIS MONTH", lambda one: _cost(one.paid_month), str, stretch=True, min_width=10),
 )
 
 

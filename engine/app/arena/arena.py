@@ -313,13 +313,21 @@ def arena_forecast(services: Services, spec: ArenaSpec) -> Forecast | None:
 
 def _estimate(tally: Tally, times: float, price: ModelPrice | None, reasoning: float | None) -> Estimate:
     """The questions to one model in `times` what was rehearsed, with so many tokens of reasoning in an answer."""
-    calls, asked, written = (times * sum(n for (_, kind), n in tally.items() if kind == wanted) for wanted in KINDS)
+    calls, asked, written, cached = (
+        times * sum(n for (_, kind), n in tally.items() if kind == wanted) for wanted in KINDS
+    )
     thought = 0.0 if (VECTORS, "calls") in tally else reasoning
     written += calls * (thought or 0.0)
-    cost = None if price is None else price.cost(Usage(round(asked), 0, round(written)))
+    cost = None if price is None else price.cost(Usage(round(asked), round(cached), round(written)))
     least = one_call(price, asked / calls) if price is not None and calls else None
     return Estimate(
-        calls=calls, input_tokens=asked, output_tokens=written, cost=cost, one_call=least, reasoning=thought
+        calls=calls,
+        input_tokens=asked,
+        cached_tokens=cached,
+        output_tokens=written,
+        cost=cost,
+        one_call=least,
+        reasoning=thought,
     )
 
 

@@ -26,6 +26,7 @@ from engine.app.models.recorded_run import asked_once
 from engine.app.research.backtest import AgentRun, Stop
 from engine.domain.model_call import (
     BATCH,
+    CACHED_FROM,
     TIERS,
     VENDORS,
     ModelKind,
@@ -36,6 +37,7 @@ from engine.domain.model_call import (
     PriceTable,
     ReplayMode,
     Usage,
+    beginning,
     parse_model_spec,
     replays,
 )
@@ -75,13 +77,16 @@ HASHING = "hash-384"
 
 @dataclass(slots=True)
 class Estimate:
-    """The questions to one model: all calls, those of them that are recorded, tokens of the others. `cost` in USD, None
-    where the price is not known; `one_call` is the most that the cheapest call may cost, None where it is not known;
-    `reasoning` are the tokens that an answer of it takes beside what is written, None where none is recorded."""
+    """The questions to one model: all calls, those of them that are recorded, tokens of the others. `cached_tokens` are
+    those of the input that a vendor's cache is expected to hold: beginnings that are the same for a whole run. `cost`
+    in USD, None where the price is not known; `one_call` is the most that the cheapest call may cost, None where that
+    is not known; `reasoning` are the tokens that an answer of it takes beside what is written, None where none is
+    recorded."""
 
     calls: float = 0.0
     held: int = 0
     input_tokens: float = 0.0
+    cached_tokens: float = 0.0
     output_tokens: float = 0.0
     cost: Decimal | None = Decimal(0)
     one_call: Decimal | None = None
@@ -92,6 +97,7 @@ class Estimate:
         self.calls += other.calls
         self.held += other.held
         self.input_tokens += other.input_tokens
+        self.cached_tokens += other.cached_tokens
         self.output_tokens += other.output_tokens
         self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         self.one_call = min((one for one in (self.one_call, other.one_call) if one is not None), default=None)
@@ -142,7 +148,8 @@ class Forecast:
         for spec, found in self.models.items():
             new = max(0.0, found.calls - found.held)
             cost = "price unknown" if found.cost is None else f"about ${found.cost:,.2f}"
-            tokens = f"{_millions(found.input_tokens)} tokens in, {_millions(found.output_tokens)} out"
+            cached = f" ({_millions(found.cached_tokens)} of them cached)" if found.cached_tokens else ""
+            tokens = f"{_millions(found.input_tokens)} tokens in{cached}, {_millions(found.output_tokens)} out"
             yield f"  {spec}: about {new:,.0f} calls ({found.held:,} more are recorded), {tokens}, {cost}"
             if found.reasoning is None:
                 yield f"  (reasoning of {spec} is not in it: none of its answers is recorded yet)"
@@ -154,9 +161,9 @@ def _millions(count: float) -> str:
     return f"{count / 1e6:,.2f} million"
 
 
-KINDS = ("calls", "input_tokens", "output_tokens")
-Rates = Mapping[str, tuple[float, float, float]]
-"""Calls, input tokens and output tokens of one session, by agent and owner (`for_owner`)."""
+KINDS = ("calls", "input_tokens", "output_tokens", "cached_tokens")
+Totals = Mapping[str, tuple[float, float, float, float]]
+"""Calls, tokens and, of the input, those that a vendor's cache may hold, of a run, by agent and owner (`for_owner`)."""
 
 
 class Rehearsal:
@@ -186,6 +193,8 @@ class Rehearsal:
         self._tally[agent, "held"] += found is not None
         self._tally[agent, "input_tokens"] += asked // CHARACTERS_A_TOKEN + charts * CHART_TOKENS
         self._tally[agent, "output_tokens"] += len(result.text) // CHARACTERS_A_TOKEN
+        stable = len(beginning(request.system))
+        self._tally[agent, "cached_tokens"] += stable // CHARACTERS_A_TOKEN if stable >= CACHED_FROM else 0
         return result
 
 
@@ -209,7 +218,7 @@ def paid_forecast(
 def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], None] = lambda text: None) -> Forecast:
     """An estimate of what some runs will ask. Raises MalformedData for data that cannot be read."""
     wanted = [job for job in jobs if not is_free(services, job)]
-    rates: dict[tuple[object, ...], tuple[int, Rates] | None] = {}
+    totals: dict[tuple[object, ...], Totals | None] = {}
     estimates: dict[str, Estimate] = {}
     unknown, prices = 0, services.models.prices()
     with services.models.recorded() as recorded:
@@ -220,10 +229,10 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
             seeing = _seeing(services, job, specs)
             spec = job.spec
             played = spec.preset, spec.preset_text, spec.without, seeing
-            key = (*played, spec.symbols, spec.first, spec.warm_up_from)
-            if key not in rates:
-                rates[key] = _rates(services, job, seeing)
-            known = rates[key]
+            key = (*played, spec.symbols, spec.first, spec.last, spec.warm_up_from)
+            if key not in totals:
+                totals[key] = _totals(services, job, seeing)
+            known = totals[key]
             if known is None:
                 unknown += 1
                 continue
@@ -244,7 +253,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
 
 def _add(
     estimates: dict[str, Estimate],
-    known: tuple[int, Rates],
+    known: Totals,
     specs: Mapping[str, ModelSpec],
     held: Mapping[str, int],
     *,
@@ -252,20 +261,19 @@ def _add(
     reasoning: Callable[[ModelSpec], float | None],
     tiers: Mapping[str, Decimal] = MappingProxyType({}),
 ) -> None:
-    sessions, rates = known
-    for agent, (calls, tokens_in, tokens_out) in rates.items():
+    for agent, (calls, tokens_in, tokens_out, cached) in known.items():
         spec = specs.get(agent) or specs[agent_of(agent)]
         if spec.kind is ModelKind.OFFLINE:
             continue
         thought = 0.0 if agent == VECTORS else reasoning(spec)
         found = estimates.setdefault(str(spec), Estimate(reasoning=thought))
-        total = calls * sessions
-        new = max(0.0, total - held.get(agent, 0))
-        found.calls += max(total, held.get(agent, 0))
+        new = max(0.0, calls - held.get(agent, 0))
+        found.calls += max(calls, held.get(agent, 0))
         found.held += held.get(agent, 0)
         if not calls:
             continue
         found.input_tokens += new * tokens_in / calls
+        found.cached_tokens += new * cached / calls
         written = tokens_out / calls + (found.reasoning or 0.0)
         found.output_tokens += new * written
         price = prices.find(spec.provider, spec.model)
@@ -273,7 +281,7 @@ def _add(
             found.cost = None
         else:
             found.add(Estimate(one_call=one_call(price, tokens_in / calls) if new else None))
-            cost = price.cost(Usage(round(tokens_in / calls), 0, round(written)))
+            cost = price.cost(Usage(round(tokens_in / calls), round(cached / calls), round(written)))
             found.cost += cost * round(new) * tiers.get(agent_of(agent), Decimal(1))
 
 
@@ -317,8 +325,9 @@ def _seeing(services: Services, job: Job, specs: Mapping[str, ModelSpec]) -> fro
     return frozenset(agent for agent, spec in specs.items() if services.models.sees(spec))
 
 
-def _rates(services: Services, job: Job, seeing: frozenset[str]) -> tuple[int, Rates] | None:
-    """The number of sessions of a run, and the rates of one; None where it has no data."""
+def _totals(services: Services, job: Job, seeing: frozenset[str]) -> Totals | None:
+    """What a run will ask: its first sessions as they were played, each later one as those that follow them; None where
+    it has no data."""
     tally, before, opened = Counter[tuple[str, str]](), Counter[tuple[str, str]](), 0
 
     def enough() -> bool:
@@ -337,14 +346,16 @@ def _rates(services: Services, job: Job, seeing: frozenset[str]) -> tuple[int, R
         played = asyncio.run(_play(counting, job, market, lambda agent: rehearsals[agent in seeing], enough))
     except (MissingData, StaleData):
         return None
-    if played <= SETTLING:
+    settled = SETTLING if played > SETTLING else 0
+    if not settled:
         before.clear()
-    counted = played - SETTLING if played > SETTLING else max(1, played)
-    rates = {
-        agent: tuple((tally[agent, kind] - before[agent, kind]) / counted for kind in KINDS)
-        for agent in dict.fromkeys(agent for agent, _ in tally)
-    }
-    return len(warming) + len(sessions), cast(Rates, rates)
+    times = (len(warming) + len(sessions) - settled) / max(1, played - settled)
+    return _by_agent({key: before[key] + times * (count - before[key]) for key, count in tally.items()})
+
+
+def _by_agent(tally: Mapping[tuple[str, str], float]) -> Totals:
+    agents = dict.fromkeys(agent for agent, _ in tally)
+    return cast(Totals, {agent: tuple(float(tally.get((agent, kind), 0)) for kind in KINDS) for agent in agents})
 
 
 def _held(
@@ -379,12 +390,11 @@ def rehearsed_forecast(
     services: Services, tally: Counter[tuple[str, str]], specs: Mapping[str, ModelSpec], title: str
 ) -> Forecast:
     """The forecast of questions that were rehearsed to the last one."""
-    rates = {agent: tuple(float(tally[agent, kind]) for kind in KINDS) for agent, _ in tally}
     held = Counter({agent: count for (agent, kind), count in tally.items() if kind == "held"})
     estimates: dict[str, Estimate] = {}
     with services.models.recorded() as recorded:
         prices, reasoning = services.models.prices(), cache(recorded.reasoning)
-        _add(estimates, (1, cast(Rates, rates)), specs, held, prices=prices, reasoning=reasoning)
+        _add(estimates, _by_agent(tally), specs, held, prices=prices, reasoning=reasoning)
     return Forecast(estimates, 1, title=title)
 
 

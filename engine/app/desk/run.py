@@ -121,7 +121,7 @@ async def run_desk(
         models=models,
         traded=traded,
         publish=publish,
-        meter=CostMeter(specs, *known_of(services, specs)),
+        meter=CostMeter(specs, *known_of(services, specs), services.clock),
         label=label_after(before.label if before and answered else "", models.label),
     )
     return await playing.play(through, quotes)

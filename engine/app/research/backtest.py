@@ -234,7 +234,7 @@ def _use_so_far(services: Services, models: ModelSet | None, journal: JournalWri
     """Calls and cost of the models of a run that broke off; None for a rule strategy."""
     if models is None:
         return None
-    meter = CostMeter(models.spec, *known_of(services, models.spec))
+    meter = CostMeter(models.spec, *known_of(services, models.spec), services.clock)
     journal.flush()
     with JournalReader(places.run_journal(run)) as reader:
         meter.restore(reader.calls(run))
@@ -396,7 +396,7 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
     as well."""
     spec, first_part = run.spec, run.first_part
     specs = run.models.spec if first_part is None else first_part.named(run.models.spec)
-    meter = CostMeter(specs, *known_of(run.services, specs))
+    meter = CostMeter(specs, *known_of(run.services, specs), run.services.clock)
     for entry in () if first_part is None else first_part.unanswered:
         meter.unanswered(entry, entry.call)
         if journal is not None:

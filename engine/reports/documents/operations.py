@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from engine.domain.model_call import PREFLIGHT, FailureKind
+from engine.domain.model_call import PREFLIGHT, FailureKind, Usage
 from engine.domain.run import RunKind, RunOutcome, RunTrigger
 from engine.domain.text import counted
 from engine.errors import DeskHalted, Interrupted
@@ -33,6 +33,8 @@ class ModelCalls:
     failed: calls without an answer.
     abstained: answers that no decision could be made of.
     tokens: in and out.
+    cached: the part of the input that the vendor read from its cache; None where nothing was counted.
+    tier: the vendor's tiers that answered, empty where it names none.
     cost: USD; None as soon as that of one call is not known.
     latency: seconds a call, on average.
     """
@@ -44,6 +46,8 @@ class ModelCalls:
     failed: int
     abstained: int
     tokens: int
+    cached: float | None
+    tier: str
     cost: Decimal | None
     latency: float
 
@@ -84,6 +88,7 @@ class ModelRate:
     tokens: theirs, in and out.
     limited: requests of today that were refused for their rate (HTTP 429).
     paid: for today's, USD; None where a price is not known.
+    paid_month: for those since the first of the month (UTC).
     """
 
     model: str
@@ -91,6 +96,7 @@ class ModelRate:
     tokens: int
     limited: int
     paid: Decimal | None
+    paid_month: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +107,7 @@ class Operations:
     by_cron: the latest that cron started, however long ago; None without one.
     today: calls since the midnight (UTC) before the moment.
     total: all calls.
-    rates: of every model that was asked today.
+    rates: of every model that was asked this month.
     """
 
     runs: Sequence[DeskRun] = ()
@@ -132,7 +138,7 @@ def operations_of(records: Records, now: datetime) -> Operations:
     return Operations(
         by_cron=None if by_cron is None else _run(by_cron, reader, ends[by_cron.id]),
         runs=[_run(entry, reader, ends[entry.id]) for entry in runs[-LATEST:][::-1]],
-        rates=_rates(today, reader.calls(records.world, since=now - MINUTE)),
+        rates=_rates(*(reader.calls(records.world, since=since) for since in _ago(now))),
         today=_by_agent(today),
         total=_by_agent(reader.calls(records.world)),
     )
@@ -162,13 +168,12 @@ EXIT_CODES = {
 
 
 def operation_rows(reader: JournalReader, world: str | None, now: datetime) -> Row:
-    """The load at a moment (UTC) of every model's endpoint that was asked that day, and the latest runs with their exit
-    codes, latest first."""
-    minute, today = (reader.calls(world, since=since) for since in (now - MINUTE, _midnight(now)))
-    runs = reader.runs()
+    """The load at a moment (UTC) of every model's endpoint that was asked that month, and the latest runs with their
+    exit codes, latest first."""
+    calls, runs = (reader.calls(world, since=since) for since in _ago(now)), reader.runs()
     ends = outcomes(runs)
     return {
-        "rates": [row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(today, minute)],
+        "rates": [row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(*calls)],
         "runs": [
             {
                 **row_json.fields(one, "id", "kind", "session"),
@@ -203,8 +208,13 @@ def _midnight(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _rates(today: Sequence[CallCost], minute: Sequence[CallCost]) -> list[ModelRate]:
-    """The load of every model that was asked today; recorded answers ask nobody."""
+def _ago(now: datetime) -> tuple[datetime, datetime, datetime]:
+    """The beginnings of the month, the day and the last minute (UTC)."""
+    return _midnight(now).replace(day=1), _midnight(now), now - MINUTE
+
+
+def _rates(month: Sequence[CallCost], today: Sequence[CallCost], minute: Sequence[CallCost]) -> list[ModelRate]:
+    """The load of every model that was asked this month; recorded answers ask nobody."""
     asked = [call for call in minute if not call.cached]
     return [
         ModelRate(
@@ -213,8 +223,9 @@ def _rates(today: Sequence[CallCost], minute: Sequence[CallCost]) -> list[ModelR
             tokens=sum(call.usage.total for call in asked if call.model == model),
             limited=sum(call.model == model and call.kind == FailureKind.RATE_LIMITED for call in today),
             paid=_total(call.cost for call in today if call.model == model and not call.cached),
+            paid_month=_total(call.cost for call in month if call.model == model and not call.cached),
         )
-        for model in dict.fromkeys(call.model for call in today)
+        for model in dict.fromkeys(call.model for call in month)
     ]
 
 
@@ -246,6 +257,7 @@ def _by_agent(calls: Sequence[CallCost]) -> list[ModelCalls]:
 
 def _summed(model: str, agent: str, calls: Sequence[CallCost]) -> ModelCalls:
     asked = [call for call in calls if not call.cached]
+    used = sum((call.usage for call in asked), Usage())
     return ModelCalls(
         model=model,
         agent=agent,
@@ -253,7 +265,9 @@ def _summed(model: str, agent: str, calls: Sequence[CallCost]) -> ModelCalls:
         recorded=len(calls) - len(asked),
         failed=sum(call.kind not in ("", PREFLIGHT) for call in asked),
         abstained=sum(call.abstained for call in asked),
-        tokens=sum(call.usage.total for call in asked),
+        tokens=used.total,
+        cached=used.cached_input_tokens / used.input_tokens if used.input_tokens else None,
+        tier=", ".join(sorted({call.tier for call in asked} - {""})),
         cost=_total(call.cost for call in asked),
         latency=sum(call.latency for call in asked) / len(asked) if asked else 0.0,
     )

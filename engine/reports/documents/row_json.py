@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -135,8 +135,11 @@ def model_use(use: ModelUse, unresolved: Mapping[str, int] = MappingProxyType({}
         name: {**_used(part), "model": part.spec, "unresolved_figures": unresolved.get(name, 0)}
         for name, part in use.agents.items()
     }
-    known = fields(use, "training_cutoff", "prices_as_of") if use.training_cutoff else {}
-    return {"spec": use.spec, **_used(use), **known, "agents": agents}
+    known = {name: getattr(use, name) or None for name in ("training_cutoff", "prices_as_of")}
+    parts = {
+        name: {key: _used(part) for key, part in sorted(getattr(use, name).items())} for name in ("models", "months")
+    }
+    return {"spec": use.spec, **_used(use), **known, "agents": agents, **parts}
 
 
 def _used(use: ModelUse) -> Row:
@@ -145,8 +148,14 @@ def _used(use: ModelUse) -> Row:
     return {
         **calls,
         **counted,
+        "cached_share": _share(counted),
         **fields(use, "uncounted_calls", "preflight_calls", "failed_calls", "estimated_calls", "tier", "cost"),
     }
+
+
+def _share(counted: Mapping[str, Any]) -> float | None:
+    """The part of the input that vendors read from their caches; null where nothing was counted."""
+    return counted["cached_input_tokens"] / counted["input_tokens"] if counted["input_tokens"] else None
 
 
 def cutoff_words(use: Mapping[str, Any] | None) -> str:
@@ -170,7 +179,9 @@ def spent_words(use: Mapping[str, Any]) -> str:
     told, failed = "", use.get("failed_calls")
     if use.get("input_tokens") or use.get("output_tokens"):
         held, thought = (use.get(f"{name}_tokens") for name in ("cached_input", "reasoning"))
-        told = f", {counted(use['input_tokens'], 'token')} in" + (f" ({held:,} of them cached)" if held else "")
+        told = f", {counted(use['input_tokens'], 'token')} in" + (
+            f" ({held:,} of them cached, {held / use['input_tokens']:.0%})" if held else ""
+        )
         told += f", {use['output_tokens']:,} out" + (f" ({thought:,} of them reasoning)" if thought else "")
     elif use.get("input_tokens", 0) is None:
         told = ", tokens unknown"
@@ -180,6 +191,21 @@ def spent_words(use: Mapping[str, Any]) -> str:
     return told + (
         f" ({use['estimated_calls']:,} of them estimated in tokens and cost)" if use.get("estimated_calls") else ""
     )
+
+
+def breakdowns(use: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Calls, tokens and cost of each agent, and of each model and month where there are several, as pairs of a name and
+    a value; nothing where nobody was asked who might charge for it."""
+    if use["input_tokens"] == 0:
+        return
+    for title, part, least in (("By agent", "agents", 1), ("By model", "models", 2), ("By month", "months", 2)):
+        asked = use.get(part) or {}  # a document of an older program has none
+        if len(asked) >= least:
+            yield title, "; ".join(_asked(name, own) for name, own in asked.items())
+
+
+def _asked(name: str, use: Mapping[str, Any]) -> str:
+    return f"{name} {counted(use['calls'] or use['preflight_calls'], 'call')}{spent_words(use)}"
 
 
 def difference(one: Difference) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -24,6 +24,7 @@ from engine.reports.documents.records import Records
 from engine.reports.documents.rehearsal import rehearsal_summary
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changed_since, settings_of
+from engine.session.cost_meter import CostMeter
 
 MISSED_WITHIN = timedelta(days=14)
 """Sessions without a run are named for so long."""
@@ -138,14 +139,17 @@ def _decided(reader: JournalReader, session: date) -> bool:
 
 
 def _model(calls: Sequence[CallCost]) -> Row:
-    """Calls, abstentions and cost in USD; the cost is unknown as soon as that of one call is."""
-    costs = [ZERO if call.cached else call.cost for call in calls]
-    known: list[Decimal] = [cost for cost in costs if cost is not None]
-    return {
-        "calls": sum(not call.kind for call in calls),
-        "abstentions": sum(call.abstained for call in calls),
-        "cost": money(sum(known, ZERO)) if len(known) == len(costs) else None,
-    }
+    """The use of models and its cost in USD, in all and by agent, model and month."""
+    meter = CostMeter(", ".join(dict.fromkeys(call.model for call in calls)))
+    meter.restore(calls)
+    row = row_json.model_use(meter.use)
+    unsaid = ("training_cutoff", "prices_as_of", "unresolved_figures")
+    agents = {name: _without(own, unsaid) for name, own in row["agents"].items()}
+    return {**_without(row, unsaid), "agents": agents}
+
+
+def _without(row: Row, names: Container[str]) -> Row:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def positions_document(records: Records) -> Row:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.llm.warm_prefixes import CACHED_FROM, beginning, prefix_key
+from connectors.llm.warm_prefixes import prefix_key
 from engine.agents.agent import View
 from engine.agents.figures import Facts, unresolved_figures
 from engine.agents.immediate import MarketFacts
@@ -20,6 +20,7 @@ from engine.agents.intelligence import FilingView
 from engine.agents.portfolio import PortfolioAnalysisView, PortfolioDecisionView, PortfolioReflectionView, StockFigures
 from engine.agents.registry import registered
 from engine.agents.rendering import Question, fields_of, render
+from engine.domain.model_call import CACHED_FROM, beginning
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents import test_evidence_prompts, test_prompts
 from tests.engine.agents.samples import DAY, decision_view

@@ -46,7 +46,7 @@ def test_calls_tokens_and_costs_add_up_and_an_abstention_counts_once() -> None:
     ):
         meter.count(record)
 
-    assert replace(meter.use, agents={}) == ModelUse(
+    assert replace(meter.use, agents={}, models={}) == ModelUse(
         spec="vendor:small",
         calls=4,
         cached_calls=1,
@@ -88,7 +88,7 @@ def test_a_run_that_goes_on_counts_what_it_had_asked() -> None:
     meter.restore([one, replace(one, abstained=True, usage=Usage(120, 0, 0), cost=Decimal("0.01"))])
     meter.count(call(cost="0", cached=True))
 
-    assert replace(meter.use, agents={}) == ModelUse(
+    assert replace(meter.use, agents={}, models={}) == ModelUse(
         spec="vendor:small",
         calls=3,
         cached_calls=1,
