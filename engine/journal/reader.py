@@ -334,7 +334,9 @@ class JournalReader(RowReader):
 
     def calls(self, run: str | None = None, since: datetime | None = None) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts; those without an answer come last."""
-        columns = "agent, model, input_tokens, output_tokens, cost, latency, substr(time, 1, 7) AS month"
+        # The calls of a backtest bear the time of their session.
+        month = "iif(run IN (SELECT id FROM runs WHERE kind = 'backtest'), '', substr(time, 1, 7)) AS month"
+        columns = f"agent, model, input_tokens, output_tokens, cost, latency, {month}"
         answers = (
             f"SELECT {columns}, cached, cached_input_tokens, reasoning_tokens, outcome = 'abstained' AS abstained, "
             "'' AS kind, 0 AS estimated, failure IS 'refused' AS refused, tier, CASE notes WHEN '' THEN 0 ELSE "

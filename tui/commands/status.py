@@ -32,7 +32,8 @@ MODES = {"ask": "ask: an order is sent once it is approved", "observe": "observe
 @at_option
 def status_command(invocation: Invocation, at: At) -> None:
     """Shows the state of the desk: halt or pause, last run, value, waiting orders, positions and model cost; on a
-    terminal also the equity curve.
+    terminal also the equity curve. In JSON `model` has calls, tokens, `cached_share` (the part of the input that the
+    vendor read from its cache), `tier` and `cost`, in all and by `agents`, `models` and `months` (UTC, YYYY-MM).
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from engine.domain.model_call import PREFLIGHT, FailureKind, Usage
+from engine.domain.model_call import AHEAD, PREFLIGHT, FailureKind, Usage
 from engine.domain.run import RunKind, RunOutcome, RunTrigger
 from engine.domain.text import counted
 from engine.errors import DeskHalted, Interrupted
@@ -263,7 +263,7 @@ def _summed(model: str, agent: str, calls: Sequence[CallCost]) -> ModelCalls:
         agent=agent,
         calls=len(asked),
         recorded=len(calls) - len(asked),
-        failed=sum(call.kind not in ("", PREFLIGHT) for call in asked),
+        failed=sum(call.kind not in ("", PREFLIGHT, AHEAD) for call in asked),
         abstained=sum(call.abstained for call in asked),
         tokens=used.total,
         cached=used.cached_input_tokens / used.input_tokens if used.input_tokens else None,

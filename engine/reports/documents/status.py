@@ -14,7 +14,7 @@ from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.domain.text import money
 from engine.execution.controls import OrderTimes, approvals, halted, paused
 from engine.execution.frozen_symbols import frozen_in, reasons
-from engine.journal.entries import CallCost, RunEntry
+from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.ports import Calendar
 from engine.reports.documents import row_json
@@ -64,7 +64,7 @@ def status_document(
         **_value(records, reader),
         "open_orders": [row_json.order(entry.order, entry.decided) for entry in waiting],
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
-        "model": _model(reader.calls(records.run)),
+        "model": _model(records, reader, run),
         "due": None if due is None or _decided(reader, due) else str(due),
         "decided_alone": {} if due is None else reader.decided_alone(due),
         "missed": [] if due is None or calendar is None else [*map(str, missed_sessions(reader, calendar, due))],
@@ -138,11 +138,17 @@ def _decided(reader: JournalReader, session: date) -> bool:
     return any(run.outcome in (RunOutcome.DONE, RunOutcome.WAITING) for run in daily)
 
 
-def _model(calls: Sequence[CallCost]) -> Row:
-    """The use of models and its cost in USD, in all and by agent, model and month."""
-    meter = CostMeter(", ".join(dict.fromkeys(call.model for call in calls)))
-    meter.restore(calls)
-    row = row_json.model_use(meter.use)
+def _model(records: Records, reader: JournalReader, run: RunEntry | None) -> Row:
+    """The use of models and its cost in USD, in all and by agent, model and month: a backtest that has ended knows its
+    own, of all else the calls tell it."""
+    if records.is_backtest and run is not None and run.model is not None:
+        use = run.model
+    else:
+        calls = reader.calls(records.run)
+        meter = CostMeter(", ".join(dict.fromkeys(call.model for call in calls)))
+        meter.restore(calls)
+        use = meter.use
+    row = row_json.model_use(use)
     unsaid = ("training_cutoff", "prices_as_of", "unresolved_figures")
     agents = {name: _without(own, unsaid) for name, own in row["agents"].items()}
     return {**_without(row, unsaid), "agents": agents}

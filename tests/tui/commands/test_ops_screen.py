@@ -108,7 +108,7 @@ async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.
         asked = len(reader.answers(run=ends[0]["id"]))
     assert sum(int(row[2]) for row in models) == asked < status["model"]["calls"], "those of the last run's day"
     # The rules know no tokens and no limit; how many requests the last minute had depends on when one looks.
-    assert {(row[0], *row[2:]) for row in rates} == {("offline", "0", "0", "free")}
+    assert {(row[0], *row[2:]) for row in rates} == {("offline", "0", "0", "free", "free")}
     assert all(0 <= int(row[1]) <= asked for row in rates)
 
 
