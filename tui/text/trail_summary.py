@@ -1,5 +1,6 @@
-"""The first screen of a decision's trail as lines: the decision, the strongest reasons for and against, dissent, what
-the limits changed, what came of it; as many lines of each as there is room for."""
+"""The first screen of a decision's trail as lines. Its first rows are a card: the decision and its result so far, why,
+the strongest reason of each side, dissent, what the limits changed. What follows has as many lines as there is room
+for."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from engine.reports import amounts
 from engine.reports.documents.closes import HORIZONS
 from engine.reports.settings_text import changed_text
 from tui.text.plain_text import Line, beginning, one_line, wrapped
-from tui.text.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words
+from tui.text.run_text import action_words, decided_by, opinion_words, order_words, trade_words
 
 Row = Mapping[str, Any]
 LABEL = 13
@@ -45,7 +46,7 @@ def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Li
     """The first screen about a decision of a document of `paperdesk why`, in at most `rows` lines from FEWEST_ROWS on:
     a line more where an order filled in parts, or where there was a trade that nobody decided."""
     width = min(width, WIDEST)
-    entries = list(_entries(document, shown))
+    entries = list(_entries(document, shown, width))
     for one in entries:
         one.lines = wrapped(one.text, width - LABEL)
     room = rows - 1 - sum(one.shown for one in entries)
@@ -55,7 +56,8 @@ def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Li
                 one.shown += 1
                 room -= 1
     owner = "" if shown["owner"] == "desk" else f", as {one_line(shown['owner'])}"
-    yield f"{shown['symbol']}  {shown['session']}  {action_words(shown)}{owner}", "strong"
+    head = f"{shown['symbol']}  {shown['session']}  {action_words(shown)}{owner}"
+    yield _with_results(head, shown, width), "strong"
     label = ""
     for one in entries:
         for number, line in enumerate(one.lines[: one.shown]):
@@ -79,29 +81,59 @@ def summary_lines(document: Row, width: int, rows: int) -> Iterator[Line]:
     )
 
 
-def _entries(document: Row, shown: Row) -> Iterator[_Entry]:
-    yield _Entry("Decided by", one_line(f"{decided_by(document)}, run {shown['run']}"), "quiet", most=2)
-    if document["earlier_cycles"]:
-        earlier = ", ".join(f"cycle {one['cycle']} ({one['run']})" for one in document["earlier_cycles"])
-        yield _Entry("Before it", one_line(earlier), "quiet")
-    if document["changed"] is not None:
-        yield _Entry("Settings", f"changed {one_line(changed_text(document['changed']))}", "warn", most=2)
-    if not shown["abstained"]:
-        rule = f", by the rule {shown['asked']['rule']}" if shown["asked"]["rule"] else ""
-        yield _Entry("Asked for", requested_words(shown["asked"]) + rule)
-    # The owners' opinions follow as reasons: of a combined reason the first line alone is new.
-    reason = shown["reason"].split("\n", 1)[0] if combined_opinions(shown) else shown["reason"]
-    yield _Entry("No decision" if shown["abstained"] else "Why", one_line(reason) or "no reason was given", most=12)
-    if shown["unresolved_figures"]:
-        figures = ", ".join(map(one_line, shown["unresolved_figures"]))
-        yield _Entry("", f"Figures not found in the inputs: {figures}", "warn", most=2)
-    yield from _reasons(shown)
+def _with_results(head: str, shown: Row, width: int) -> str:
+    """The head of a card with the results after 1, 5 and 20 sessions and to date, as far as they fit."""
+    known = {one["sessions"]: one for one in shown["closes_since"]}
+    if not known:
+        return head
+    texts = [f"+{sessions} {_moved(known[sessions]) if sessions in known else '-'}" for sessions in HORIZONS]
+    if shown["to_date"] is not None and shown["to_date"]["sessions"] not in HORIZONS:
+        texts.append(f"to date {_moved(shown['to_date'])}")
+    while texts and len(head) + 3 + len("  ".join(texts)) > width:
+        texts.pop(-2 if len(texts) > 1 else -1)
+    return "   ".join(filter(None, (head, "  ".join(texts))))
+
+
+def _moved(later: Row) -> str:
+    """What a trade made of a close after it; of no trade the change of the price."""
+    return amounts.percent(later["change"] if later["result"] is None else later["result"])
+
+
+def _entries(document: Row, shown: Row, width: int) -> Iterator[_Entry]:
+    # The owners' opinions follow as reasons: of a combined reason the first line alone is new. What follows the first
+    # line is shorthand of indicators and memories, shown with the reason in full.
+    reason = _first_reason(shown) or "no reason was given"
+    yield _Entry("No decision" if shown["abstained"] else "Why", reason)
+    first, *others = _reasons(shown)
+    yield from (one for one in (first, *others) if one.shown)
     yield _Entry("Dissent", dissent_words(shown), most=3)
     for cut in shown["cuts"]:
         yield _Entry("Limits", cut_words(cut), "warn", most=2)
     if not shown["cuts"] and not shown["abstained"]:
         yield _Entry("Limits", "nothing was cut")
     yield from _came_of_it(shown)
+    if len(reason) > width - LABEL:
+        yield _Entry("Reason", reason, most=12)
+    yield from (one for one in others if not one.shown)
+    if shown["unresolved_figures"]:
+        figures = ", ".join(map(one_line, shown["unresolved_figures"]))
+        yield _Entry("Figures", f"not found in the inputs: {figures}", "warn", most=2)
+    if not shown["abstained"]:
+        rule = f", by the rule {shown['asked']['rule']}" if shown["asked"]["rule"] else ""
+        yield _Entry("Asked for", requested_words(shown["asked"]) + rule)
+    if document["changed"] is not None:
+        yield _Entry("Settings", f"changed {one_line(changed_text(document['changed']))}", "warn", most=2)
+    if document["earlier_cycles"]:
+        earlier = ", ".join(f"cycle {one['cycle']} ({one['run']})" for one in document["earlier_cycles"])
+        yield _Entry("Before it", one_line(earlier), "quiet")
+    yield _Entry("Decided by", one_line(f"{decided_by(document)}, run {shown['run']}"), "quiet", most=2)
+
+
+def _first_reason(shown: Row) -> str:
+    """The first line of a reason; without the action, which the head says, where a rule begins with it."""
+    first, rule = one_line(shown["reason"].split("\n", 1)[0]), shown["asked"]["rule"]
+    _, named, because = first.partition(f'by the rule "{rule}": ')
+    return f"{because[0].upper()}{because[1:].removesuffix('.')} ({rule})." if named and because else first
 
 
 def _reasons(shown: Row) -> Iterator[_Entry]:
@@ -186,8 +218,7 @@ def close_words(later: Row) -> tuple[str, str]:
     """A close after the decision, whether the trade was right, and the ink."""
     result = later["result"]
     word = "" if not result else "right " if result > 0 else "wrong "
-    moved = amounts.percent(later["change"] if result is None else result)
-    return f"{later['session']}: {amounts.money(later['close'])}  {word}{moved}", _ink(result)
+    return f"{later['session']}: {amounts.money(later['close'])}  {word}{_moved(later)}", _ink(result)
 
 
 def outcome_words(shown: Row) -> str:

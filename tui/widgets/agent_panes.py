@@ -217,7 +217,10 @@ def _decision(made: Decision, opinions: Mapping[str, Opinion], owner: str) -> li
             parts += [(f"\n{name}: ", MUTED), (action_text(opinion), ACTION_INKS.get(opinion.action, "bold"))]
     if made.cut:
         parts += [("\n\nLimits changed it\n", MUTED), (one_line(made.cut), "$warning")]
-    return [*parts, ("\n\nReason\n", MUTED), Content(printable(made.reason).strip() or "none was given")]
+    # What follows the first line is shorthand of indicators and memories.
+    first, _, rest = printable(made.reason).strip().partition("\n")
+    parts += [("\n\nReason\n", MUTED), Content(first or "none was given")]
+    return [*parts, Content.styled("\n\n" + rest.replace("\n", "\n\n"), MUTED)] if rest else parts
 
 
 class DecisionSummary(TextLines):

@@ -57,14 +57,21 @@ class SymbolCloses:
 
     def after(self, session: date) -> tuple[CloseAfter, ...]:
         """The closes 1, 5 and 20 sessions after one, as far as they and its own are known."""
-        start, number = self._level(session), self.calendar.number(session)
-        found = []
-        for sessions in HORIZONS:
-            day = self.calendar.session_at(number + sessions)
-            close = self._level(day)
-            if start and close is not None:
-                found.append(CloseAfter(sessions, day, self.closes[day], float(close / start - 1)))
-        return tuple(found)
+        number = self.calendar.number(session)
+        days = [self.calendar.session_at(number + sessions) for sessions in HORIZONS]
+        return tuple(found for day in days if (found := self._since(session, day)) is not None)
+
+    def latest(self, session: date) -> CloseAfter | None:
+        """The last close that is known after a session; None without one."""
+        day = max(self.closes, default=session)
+        return self._since(session, day) if day > session else None
+
+    def _since(self, session: date, day: date) -> CloseAfter | None:
+        start, close = self._level(session), self._level(day)
+        if not start or close is None:
+            return None
+        sessions = self.calendar.number(day) - self.calendar.number(session)
+        return CloseAfter(sessions, day, self.closes[day], float(close / start - 1))
 
     def _level(self, session: date) -> Decimal | None:
         close = self.closes.get(session)

@@ -141,16 +141,18 @@ def trail_row(shown: Trail, market: MarketAsOf | None = None) -> Row:
         "undecided_trades": [row_json.trade(fill) for fill in shown.undecided],
         "outcome": _outcome(shown.outcome),
         "close": _close(shown, closes),
-        "closes_since": [
-            {
-                "sessions": one.sessions,
-                "session": str(one.session),
-                "close": float(one.close),
-                "change": one.change,
-                "result": result_of(made.action, one.change),
-            }
-            for one in closes.after(made.key.session)
-        ],
+        "closes_since": [_since(made, one) for one in closes.after(made.key.session)],
+        "to_date": None if (newest := closes.latest(made.key.session)) is None else _since(made, newest),
+    }
+
+
+def _since(made: Decision, later: CloseAfter) -> Row:
+    return {
+        "sessions": later.sessions,
+        "session": str(later.session),
+        "close": float(later.close),
+        "change": later.change,
+        "result": result_of(made.action, later.change),
     }
 
 

@@ -170,20 +170,20 @@ def test_equity_is_drawn_where_a_person_looks_and_nowhere_else(
     run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = run("equity").out
-    assert "┤" not in listed
+    assert "─ value" not in listed
     monkeypatch.setattr("tui.commands.account.standard_output", lambda: Console(90, is_terminal=True))
     drawn = run("equity").out
     for line in listed.splitlines():
         assert line.strip() in drawn
     last = run("equity", "--json").json["equity"][-1]
     assert f" value {Decimal(last['value']):,.2f}" in drawn and " drawdown, % " in drawn
-    assert drawn.count("┤") > 4 and max(map(len, drawn.splitlines())) <= 90
+    assert drawn.count("·   ·") > 4 and max(map(len, drawn.splitlines())) <= 90
     stated = run("status").out
     monkeypatch.setattr("tui.commands.status.standard_output", lambda: Console(90, is_terminal=True))
     seen = run("status").out
-    assert "┤" not in stated and "┤" in seen and "drawdown" not in seen
+    assert "─ value" not in stated and "─ value" in seen and "drawdown" not in seen
     of_one = run("equity", "--at", "2025-03-11").out
-    assert of_one.splitlines()[-1] == "A curve needs two sessions." and "┤" not in of_one
+    assert of_one.splitlines()[-1] == "A curve needs two sessions." and "─ value" not in of_one
 
 
 def test_a_narrow_terminal_shows_whole_figures_and_a_pipe_whole_lines(

@@ -93,7 +93,7 @@ async def test_every_decision_begins_with_one_screen_that_fits_and_nothing_is_sa
             await pilot.press("n")
         await pilot.resize_terminal(120, 40)
         await settled(pilot)
-        assert page.max_scroll_y == 0 and len(trail(pilot).text.plain.splitlines()) > len(lines)
+        assert page.max_scroll_y == 0
         await pilot.press("escape", "home")
         await on_trail(pilot)
         symbol = title(pilot).split()[1]
@@ -107,13 +107,14 @@ async def test_every_decision_begins_with_one_screen_that_fits_and_nothing_is_sa
     for one in said.json["decisions"]:
         lines = seen[f"{one['symbol']} {one['session']}"]
         sides = ["For", "Against"] if "Against" in labels(lines) else ["For a rise", "For a fall"]
-        wanted = ["Decided by", "Asked for", "Why", *sides, "Dissent", "Limits", "Order", "After"]
-        assert [label for label in labels(lines) if label in wanted] == wanted
+        wanted = ["Why", *sides, "Dissent", "Limits", "Order", "After", "Asked for", "Decided by"]
+        assert list(dict.fromkeys(label for label in labels(lines) if label in wanted)) == wanted
         assert all(f"+{n} session" in "\n".join(lines) for n in (1, 5, 20))
     last = said.json["decisions"][-1]
     printed = (await asyncio.to_thread(run, "why", last["symbol"], last["session"])).out.splitlines()
     shown = seen[f"{last['symbol']} {last['session']}"]
-    assert printed[0] == shown[0] and labels(printed)[: len(labels(shown))] == labels(shown)
+    cards = [labels(lines)[: labels(lines).index("After") + 1] for lines in (printed, shown)]
+    assert printed[0] == shown[0] and cards[0] == cards[1]
 
 
 def test_a_move_after_a_decision_is_counted_from_the_close_that_is_named(run: Run, desk: Path) -> None:

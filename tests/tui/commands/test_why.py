@@ -57,8 +57,9 @@ def test_a_decision_from_the_question_to_what_came_of_it(run: Run, desk: Path) -
     document = run("why", symbol, session, "--json").json
     (made,) = document["decisions"]
     assert (document["symbol"], document["session"], document["run"]) == (symbol, session, bought["run"])
-    assert text.startswith(f"{symbol}  {session}  BUY {bought['size']:g} %\n")
-    parts = ["Decided by", "Asked for", "Why  ", "Limits", "After", "Reason: ", "Answers: ", "Order: "]
+    assert text.startswith(f"{symbol}  {session}  BUY {bought['size']:g} %   +1 ")
+    parts = ["Why  ", "Dissent", "Limits", "After", "Asked for", "Decided by", "Reason: ", "Answers: ", "Order: "]
+    assert [text[: text.index(part)].count("\n") for part in ("Dissent", "Limits")] == [4, 5], "a card of six rows"
     assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
     assert [answer["agent"] for answer in made["answers"]][-1] == "decision"
     for answer in made["answers"]:
@@ -127,7 +128,7 @@ def test_cuts_and_figures_from_nowhere_are_told(run: Run, wayward: Path) -> None
     assert made["cuts"] and made["size"] < 10
     assert f"10 % to {float(made['cuts'][0]['allowed']):g} %" in text
     assert made["unresolved_figures"] == ["987654.32"]
-    assert "Figures not found in the inputs: 987654.32" in text
+    assert "Figures      not found in the inputs: 987654.32" in text
     assert "temperature dropped" in text
     assert "+1 session  not known yet" in text
 
