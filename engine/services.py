@@ -228,8 +228,9 @@ class ModelService(Protocol):
     def recorded(self) -> AbstractContextManager[RecordedAnswers]:
         """The recorded answers, open until the block ends. Raises MalformedData."""
 
-    async def probe(self, spec: ModelSpec) -> Capabilities:
-        """Ask a model two small questions. Raises CredentialsRefused without a key, and what the service raises."""
+    async def probe(self, spec: ModelSpec, at_length: bool = False) -> Capabilities:
+        """Ask a model two small questions, or all that there is to find out of it. Raises CredentialsRefused without a
+        key, and what the service raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

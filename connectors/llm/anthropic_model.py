@@ -61,7 +61,10 @@ class AnthropicModel(RemoteModel):
             "messages": self._turns(request, images),
         }
         self._set_options(request, parameters, notes)
-        if enforced:
+        if self.by_tool:
+            parameters["tools"] = [{"name": request.schema_name, "input_schema": dict(request.schema)}]
+            parameters["tool_choice"] = {"type": "any"}
+        elif enforced:
             from anthropic import transform_schema
 
             schema = transform_schema(dict(request.schema))

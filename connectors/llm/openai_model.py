@@ -86,7 +86,10 @@ class OpenAIModel(RemoteModel):
                 parameters["temperature"] = request.settings.temperature
             else:
                 self._refuse_or_drop_temperature(request, notes)
-        if self._format == "json_schema":
+        if self.by_tool:
+            function = {"name": request.schema_name, "parameters": dict(request.schema)}
+            parameters |= {"tools": [{"type": "function", "function": function}], "tool_choice": "required"}
+        elif self._format == "json_schema":
             strict = openai_strict(request.schema)
             schema = dict(request.schema) if strict is None else strict
             parameters["response_format"] = {

@@ -68,6 +68,10 @@ _SMALLEST_CONTEXT = 256
 """Tokens that no service cuts."""
 
 T = TypeVar("T")
+
+TOOL_CALL = "an answer as a tool call"
+"""The repair of an answer that came as the arguments of a tool."""
+
 OnDelta = Callable[[str], None]
 Images = Mapping[ChartSpec, bytes]
 """The PNG of every chart in a request; empty for a model without vision."""
@@ -173,6 +177,8 @@ class RemoteModel(ABC):
     """The vendor's parameters by the options that they answer to."""
     _takes_images = True
     _streams = True
+    by_tool = False
+    """True where the answer is asked for as the arguments of a tool, which a trial alone does."""
 
     def __init__(self, model: str, endpoint: Endpoint, prices: PriceTable, painter: ChartPainter | None = None) -> None:
         """Connect nothing yet; without a painter the model is shown no charts."""
@@ -188,6 +194,11 @@ class RemoteModel(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.spec!r})"
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Requests and tokens a minute that the service's headers have told so far."""
+        return self._endpoint.limiter.told
 
     async def answer(
         self, request: ModelRequest, on_delta: OnDelta | None = None, allowance: Allowance | None = None
@@ -594,7 +605,7 @@ def _read(reply: Reply) -> tuple[Mapping[str, Any] | None, ModelFailure | None, 
         answer, repairs = parse_answer(reply.text)
     except NotAnAnswer as error:
         return None, ModelFailure(FailureKind.MALFORMED, str(error)), ()
-    return answer, None, (*(["an answer as a tool call"] if reply.called else []), *repairs)
+    return answer, None, (*([TOOL_CALL] if reply.called else []), *repairs)
 
 
 def with_calls(text: str, calls: Mapping[int, str]) -> tuple[str, bool]:

@@ -204,6 +204,16 @@ def exhausted_for(headers: Mapping[str, str]) -> float | None:
     return max((max(wait, 0.0) for wait in waits if wait is not None), default=None)
 
 
+def limits_told(headers: Mapping[str, str]) -> dict[str, int]:
+    """The requests and tokens that a vendor's headers allow, those that they tell."""
+    told = {}
+    for name, value in headers.items():
+        found = re.fullmatch(r"(?:x-ratelimit-limit|anthropic-ratelimit)-(requests|tokens)(?:-limit)?", name.lower())
+        if found is not None and (number := _number(value)):
+            told[found[1]] = int(number)
+    return told
+
+
 def _duration(text: str) -> float | None:
     """Seconds of a text such as `7s`, `1m30.5s`, `20ms`, `2 minutes`."""
     parts = _DURATION.findall(text)

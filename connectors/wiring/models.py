@@ -22,7 +22,7 @@ from engine.domain.run import ModelUse
 from engine.errors import ConfigError, UsageError
 from engine.services import OpenModels, RecordedAnswers, SpendingLimit
 from engine.settings import places
-from engine.settings.config import Config
+from engine.settings.config import THINKING, Config, EndpointConfig
 
 KEYS = {ModelKind.OPENAI: "OPENAI_API_KEY", ModelKind.ANTHROPIC: "ANTHROPIC_API_KEY"}
 """Environment variable of each vendor's key."""
@@ -91,13 +91,22 @@ class ConfiguredModels:
         with closing(StoredAnswers(places.replay_cache(), MatplotlibPainter.version)) as answers:
             yield answers
 
-    async def probe(self, spec: ModelSpec) -> Capabilities:
-        """Ask a model two small questions, past its recorded answers."""
-        from connectors.llm.probe import probe
+    async def probe(self, spec: ModelSpec, at_length: bool = False) -> Capabilities:
+        """Ask a model two small questions, past its recorded answers; `at_length` also what a trial asks, with pictures
+        whatever is configured."""
+        from connectors.llm.probe import probe, trial
         from connectors.wiring.remote_models import RemoteModels
 
-        async with aclosing(RemoteModels(self, self.config, ReplayMode.LIVE).live(spec)) as model:
-            return await probe(model)
+        config = _unrestrained(self.config, spec) if at_length else self.config
+        async with aclosing(RemoteModels(ConfiguredModels(config), config, ReplayMode.LIVE).live(spec)) as model:
+            return await (trial if at_length else probe)(model)
+
+
+def _unrestrained(config: Config, spec: ModelSpec) -> Config:
+    """The configuration with pictures, and room for thinking, at a model's endpoint."""
+    own = config.endpoints.get(spec.provider, EndpointConfig())
+    own = own.model_copy(update={"vision": True, "thinking_tokens": own.thinking_tokens or THINKING})
+    return config.model_copy(update={"endpoints": {**config.endpoints, spec.provider: own}})
 
 
 @contextmanager

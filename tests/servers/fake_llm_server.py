@@ -92,8 +92,8 @@ class FakeBatch:
 class FakeLLMServer:
     """Plays `script` turn by turn, then repeats its last turn; `requests` are the parsed bodies it was sent. A run's
     preflight is answered beside the script, and kept apart, unless it is `plays_preflight`. `models` are those that it
-    lists; `gets` are the paths that were read. A batch ends with the look after `looks` others; lines whose body
-    `expires` have no answer, the others those of the script."""
+    lists; `gets` are the paths that were read, `limits` headers of every reply. A batch ends with the look after
+    `looks` others; lines whose body `expires` have no answer, the others those of the script."""
 
     script: list[Turn] = field(default_factory=lambda: [Say()])
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -108,6 +108,7 @@ class FakeLLMServer:
     batches: dict[str, FakeBatch] = field(default_factory=dict)
     looks: int = 1
     expires: Callable[[dict[str, Any]], bool] = lambda body: False
+    limits: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -327,7 +328,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(status)
         self.send_header("content-type", content_type)
         self.send_header("content-length", str(len(body)))
-        for name, value in headers:
+        for name, value in (*headers, *self.server_state.limits.items()):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)

@@ -48,30 +48,83 @@ def doctor_command(invocation: Invocation, connect: bool) -> int:
 
 
 @command("models")
-@click.option("--check", "ask", is_flag=True, help="Ask each configured model two short questions (costs little).")
-def models_command(invocation: Invocation, ask: bool) -> int:
+@click.option(
+    "--check",
+    "ask",
+    metavar="[SPEC]",
+    is_flag=False,
+    flag_value="",
+    help="Ask each configured model two short questions (costs little), or try one model at length.",
+)
+def models_command(invocation: Invocation, ask: str | None) -> int:
     """Shows which model answers each agent, whether its key is set, its capabilities and its price.
 
     A model missing from the price table has an unknown cost, not zero. With --check it exits with 1 if a model did not
-    answer.
+    answer. With --check SPEC that model is tried for schemas, pictures, streams, thinking, tools, the length of prompts
+    that it reads (up to 32,000 tokens), counts and limits; what its endpoint's section can say of that is written into
+    the configuration, comments kept.
 
     \b
     Examples:
       paperdesk models
       paperdesk models --check --json
+      paperdesk models --check ollama:qwen3:8b
     """
+    if ask:
+        return _try_at_length(invocation, ask)
     from engine.app.models.models import agent_models, probe_models
     from engine.reports.documents.set_up import has_answered, models_document
 
     services = invocation.services()
     config, prices = services.config, services.models.prices()
     agents = agent_models(services, prices)
-    probed = asyncio.run(probe_models(services, [one.spec for one in agents])) if ask else None
+    probed = asyncio.run(probe_models(services, [one.spec for one in agents])) if ask is not None else None
     document = models_document(config, agents, prices, probed)
     addresses = {one.spec.provider: services.models.address(one.spec) for one in agents}
     document["addresses"] = {name: address for name, address in addresses.items() if address}
     show_document(document, lambda: _model_lines(document, config, agents, probed))
     return 0 if probed is None or all(map(has_answered, probed.values())) else 1
+
+
+def _try_at_length(invocation: Invocation, text: str) -> int:
+    from engine.app.models.models import endpoint_values, probe_models
+    from engine.domain.model_call import Capabilities, ModelKind, parse_model_spec
+    from engine.reports.documents.set_up import has_answered, trial_document
+    from engine.settings.edit import change_value
+
+    services = invocation.services()
+    spec = parse_model_spec(text, services.config.endpoints)
+    if spec.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
+        raise click.UsageError(f"{text} is no service that could be tried")
+    probed = asyncio.run(probe_models(services, [spec], at_length=True))
+    found, written = probed[spec], dict[str, Any]()
+    if has_answered(found):
+        assert isinstance(found, Capabilities)
+        for name, value in endpoint_values(services.config, spec, found).items():
+            change_value(invocation.file, f"endpoints.{spec.provider}.{name}", str(value).lower())
+            written[name] = value
+    document = trial_document(probed, written, str(invocation.file))
+    show_document(document, lambda: _trial_lines(document, str(spec)))
+    return 0 if has_answered(found) else 1
+
+
+def _trial_lines(document: Mapping[str, Any], spec: str) -> Iterator[str]:
+    found = document["check"][spec]
+    yield standard_output().bold(spec)
+    limits = {f"{name} a minute": most for name, most in found.get("limits", {}).items()}
+    shown = {name.replace("_", " "): one for name, one in found.items() if name != "limits"} | limits
+    yield from facts([(f"{name}  ", _in_words(value)) for name, value in shown.items()], standard_output().width, 20)
+    if document["written"]:
+        yield ""
+        yield f"written into {document['file']}:"
+        yield f"[endpoints.{spec.partition(':')[0]}]"
+        yield from (f"{name} = {str(value).lower()}" for name, value in document["written"].items())
+
+
+def _in_words(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "unknown", True: "yes", False: "no"}[value]
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _findings(invocation: Invocation, connect: bool) -> Iterator[Finding]:

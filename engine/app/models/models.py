@@ -58,7 +58,7 @@ from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents.set_up import AgentModel, Probed
 from engine.services import OpenModels, Services
 from engine.session.cost_meter import answered
-from engine.settings.config import Config
+from engine.settings.config import THINKING, Config, EndpointConfig
 from engine.settings.values import AgentSettings
 
 Through = Callable[[LanguageModel], LanguageModel]
@@ -387,15 +387,15 @@ def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ..
     return tuple(found)
 
 
-async def probe_models(services: Services, specs: Sequence[ModelSpec]) -> Probed:
-    """Ask each model two small questions; what was refused or cannot be asked is the error. The offline rules belong
-    to no service and are left out."""
+async def probe_models(services: Services, specs: Sequence[ModelSpec], at_length: bool = False) -> Probed:
+    """Ask each model two small questions, or all that there is to find out of it; what was refused or cannot be asked
+    is the error. The offline rules belong to no service and are left out."""
     found: dict[ModelSpec, Capabilities | PaperdeskError] = {}
     for spec in dict.fromkeys(specs):
         if spec.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
             continue
         try:
-            found[spec] = await services.models.probe(spec)
+            found[spec] = await services.models.probe(spec, at_length)
         except PaperdeskError as error:
             found[spec] = error
     return found
@@ -630,3 +630,12 @@ def recorded_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
         return run.spec.briefing
     known = reader.document_versions(run.id, _BRIEFING)
     return from_json(Briefing, known[-1]) if known else None
+
+
+def endpoint_values(config: Config, spec: ModelSpec, found: Capabilities) -> Mapping[str, bool | int]:
+    """The values of a model's endpoint that a trial at length has found out."""
+    own = config.endpoints.get(spec.provider, EndpointConfig())
+    values: dict[str, bool | int] = {"vision": found.sees}
+    if found.tried is not None and found.tried.thinks and spec.kind is ModelKind.ENDPOINT:
+        values["thinking_tokens"] = own.thinking_tokens or THINKING
+    return values

@@ -119,7 +119,17 @@ def _capabilities(result: Capabilities | PaperdeskError) -> Row:
         "enforces_schema": result.enforces_schema,
         "vision": result.sees,
         **row_json.fields(result, "streams", "reports_usage", "latency"),
+        **({} if result.tried is None else row_json.fields(result.tried, *TRIED)),
     }
+
+
+TRIED = ("thinks", "calls_tools", "context", "counted", "limits", "cost")
+
+
+def trial_document(probed: Probed, written: Mapping[str, bool | int], file: str) -> Row:
+    """What models can do that were tried at length, and the values of their endpoint that were written into a file."""
+    check = {str(spec): _capabilities(result) for spec, result in probed.items()}
+    return {"schema": SCHEMA, "check": check, "file": file if written else None, "written": dict(written)}
 
 
 def has_answered(result: Capabilities | PaperdeskError) -> bool:
