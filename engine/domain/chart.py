@@ -77,7 +77,11 @@ class ChartSpec:
 
     def fingerprint(self) -> str:
         """SHA-256 over the chart's data: equal charts, equal fingerprints."""
-        return _fingerprint(_ByIdentity(self))
+        return _written(_ByIdentity(self))[0]
+
+    def text(self) -> str:
+        """The chart as JSON, which its fingerprint is made of."""
+        return _written(_ByIdentity(self))[1]
 
 
 class _ByIdentity:
@@ -96,9 +100,10 @@ class _ByIdentity:
 
 
 @lru_cache(maxsize=64)
-def _fingerprint(itself: _ByIdentity) -> str:
+def _written(itself: _ByIdentity) -> tuple[str, str]:
     # A chart is asked for it by the prompt, the model and the journal: thousands of numbers are written once for all.
-    return hashlib.sha256(to_json(itself.chart).encode()).hexdigest()
+    text = to_json(itself.chart)
+    return hashlib.sha256(text.encode()).hexdigest(), text
 
 
 @dataclass(frozen=True, slots=True)

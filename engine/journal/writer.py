@@ -204,7 +204,7 @@ class JournalWriter(RowStore):
         self._write_content("prompts", system, {"hash": system, "text": entry.system})
         for name, chart in charts_in(entry).items():
             if name not in self._contents:
-                self._write_content("charts", name, {"fingerprint": name, "json": to_json(chart)})
+                self._write_content("charts", name, {"fingerprint": name, "json": chart.text()})
         self._write(("answers", answer_row(entry, system)))
         return True
 
