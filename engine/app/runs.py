@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.app.arena.record import arena_lock, load_document, load_spec, played_document
-from engine.app.research.backtest import run_lock
+from engine.app.records.desk_journal import run_lock
 from engine.domain.run import RunOutcome
 from engine.errors import DataError, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal import copies

@@ -28,10 +28,10 @@ from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol, from_na
 from engine.domain.order import Fill
 from engine.domain.run import ExecutionRules, FillAt, RunPart, RunSpec
 from engine.errors import PaperdeskError
-from engine.lab.backtest import coverage, decided_sessions
 from engine.lab.certificate import Certificate, Copies, Planted, Training
 from engine.lab.rule_backtest import Played, Prices, RuleRun, through
 from engine.lab.watched_market import HOLDINGS, MEMORY, SOURCES, Inputs, WatchedMarket, planted, shown
+from engine.lab.window import coverage, decided_sessions
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar

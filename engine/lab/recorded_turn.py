@@ -28,8 +28,8 @@ from engine.execution.limits import cost
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.schema import TEST, WARM_UP
-from engine.lab.backtest import decided_sessions, windows
 from engine.lab.decision_changes import Change, Comparison
+from engine.lab.window import decided_sessions, windows
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session, step_at
 from engine.offline.model import OfflineModel

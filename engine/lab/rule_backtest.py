@@ -27,7 +27,7 @@ from engine.domain.market import PriceHistory, Symbol
 from engine.domain.order import CENT, EXACT, ZERO, Order, OrderState, Portfolio, Side, order_id
 from engine.domain.run import EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunPart, RunSpec
 from engine.errors import UsageError
-from engine.lab.backtest import (
+from engine.lab.window import (
     coverage,
     data_notes,
     decided_sessions,

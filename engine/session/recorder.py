@@ -29,11 +29,10 @@ from engine.domain.order import ZERO, Fill, Order, OrderState, OrderUpdate, Port
 from engine.domain.run import EquityPoint
 from engine.execution.controls import approvals
 from engine.execution.venue import BuyingPower, OrderTerms, SessionVenue, SettledSession, Settlement
-from engine.journal.entries import OrderEntry, RunEntry, UnansweredEntry
+from engine.journal.entries import OrderEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
-from engine.messages.events import Publish, RunStarted
 from engine.ports import Calendar, Clock
 from engine.session.owner_books import BookOrders, BookSettlement
 from engine.simulation.simulated_broker import MarketActivity
@@ -179,35 +178,6 @@ class JournalRecorder(Recorder):
         """Keep outcomes that became known."""
         for row in rows:
             self.journal.outcome(self.run, row)
-
-
-def begin_run(
-    journal: JournalWriter,
-    publish: Publish,
-    entry: RunEntry,
-    *,
-    window: tuple[date, date],
-    sessions: int,
-    steps: Sequence[str],
-    symbols: Sequence[Symbol] | None = None,
-) -> None:
-    """Write down, and publish, that a run over a window of so many sessions has begun or goes on; `steps` are the
-    questions that its agents are asked, `symbols` those that are to be decided, where that is a part of the entry's."""
-    journal.run_started(entry)
-    publish(
-        RunStarted(
-            run=entry.id,
-            time=entry.started,
-            kind=entry.kind,
-            name=entry.name,
-            label=entry.label,
-            symbols=entry.symbols if symbols is None else tuple(symbols),
-            first=window[0],
-            last=window[1],
-            sessions=sessions,
-            steps=tuple(steps),
-        )
-    )
 
 
 @dataclass(eq=False, kw_only=True)

@@ -32,6 +32,7 @@ from engine.journal.reader import JournalReader
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
 from engine.messages.events import Noticed, OrderFilled, OrderMoved, RunFinished
 from engine.ports import Pause
+from engine.session.beginning import begin_run
 from engine.session.context import (
     DeskRun,
     DeskRunResult,
@@ -46,7 +47,7 @@ from engine.session.context import (
 from engine.session.cost_meter import NO_DECISION
 from engine.session.loop import run_session
 from engine.session.owner_books import BookOrders, OwnerBooks, has_books
-from engine.session.recorder import BOOK_ORDERS, Inputs, RecordedVenue, begin_run, moment_of, read_inputs
+from engine.session.recorder import BOOK_ORDERS, Inputs, RecordedVenue, moment_of, read_inputs
 
 TAKEN = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED, OrderState.FILLED)
 FILLS_WITHIN = 1.0

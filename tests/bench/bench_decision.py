@@ -20,7 +20,7 @@ from typing import Any
 
 from connectors.wiring.services import services
 from engine.app.models.models import ModelSet
-from engine.app.research.backtest import AgentRun, play
+from engine.app.research.agent_run import AgentRun, play
 from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import check_spec
 from engine.domain.model_call import ModelRequest, ModelResult, ReplayMode

@@ -124,7 +124,8 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
     of one that was stopped."""
     from engine.app.bench.forecast import paid_forecast
     from engine.app.bench.jobs import Job
-    from engine.app.research.backtest import first_part, run_backtest
+    from engine.app.research.agent_run import first_part
+    from engine.app.research.backtest import run_backtest
     from engine.app.research.run_spec import check_spec, settled
     from engine.messages.events import to_plain
     from engine.reports.performance import BENCHMARK

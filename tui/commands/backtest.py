@@ -27,7 +27,7 @@ MOST_FORETOLD = 12
 """Texts that are listed; the rest is counted."""
 
 if TYPE_CHECKING:
-    from engine.app.research.backtest import FirstPart
+    from engine.app.research.agent_run import FirstPart
     from engine.domain.run import RunSpec
     from engine.services import Services
 
@@ -72,8 +72,6 @@ def backtest_command(
       paperdesk backtest --strategy macd --param fast=6
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29 --json
     """
-    from engine.app.bench.jobs import Job, agents_of
-    from engine.app.models.models import check_batches
     from engine.app.research.run_spec import check_spec, settled
     from engine.reports.documents.backtest import in_rows
     from engine.reports.stored import stored_document
@@ -88,9 +86,13 @@ def backtest_command(
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
     spec = replace(spec, batch=spec.batch or batch)
     check_spec(spec, services.clock.now())
-    if spec.batch:
-        check_batches(agents_of(spec), services.config, spec)
-    agree_to_jobs(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget)
+    if spec.preset is not None:
+        from engine.app.bench.jobs import Job, agents_of
+        from engine.app.models.models import check_batches
+
+        if spec.batch:
+            check_batches(agents_of(spec), services.config, spec)
+        agree_to_jobs(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget)
     if budget is not None:
         spent = Spent() if stopped is None else stopped.spent
         limit = SpendingLimit.of_dollars(services.config.budget, budget, spent)
@@ -217,7 +219,7 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
 
 def _stopped_part(run: str, flags: RunFlags, new: str | None, *, light: bool) -> FirstPart:
     """The recorded part of the run to go on with. Raises UsageError for flags that it has already."""
-    from engine.app.research.backtest import first_part
+    from engine.app.research.agent_run import first_part
 
     if light or new is not None or any(getattr(flags, one.name) for one in fields(flags) if one.name != "model"):
         raise click.UsageError(

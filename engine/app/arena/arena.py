@@ -59,7 +59,8 @@ from engine.app.models.models import (
     models_of_agents,
     open_model,
 )
-from engine.app.research.backtest import Stop, end_session, guard_of
+from engine.app.research.agent_run import end_session, guard_of
+from engine.app.research.run_spec import Stop
 from engine.arena.agents import ANALYSIS, CHAT, ORDERS, REFLECTION
 from engine.arena.decided_player import CycleDecider, DecidedPlayer, StrategyDecider, unfed
 from engine.arena.play import Table, play

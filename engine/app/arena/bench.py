@@ -25,9 +25,8 @@ from engine.app.bench.jobs import Job, agents_of, run_jobs
 from engine.app.bench.learned import CONTROL, SEEDS, compared_with_holding, train, without_extra
 from engine.app.bench.plan import strategy_titles
 from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
-from engine.app.research.backtest import Stop
 from engine.app.research.market_data import load_run
-from engine.app.research.run_spec import check_spec, new_run_id, with_costs
+from engine.app.research.run_spec import Stop, check_spec, new_run_id, with_costs
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol

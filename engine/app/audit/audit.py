@@ -27,8 +27,8 @@ from engine.domain.market import Symbol
 from engine.domain.run import RunSpec, TrialKind
 from engine.errors import InvariantBroken, UsageError
 from engine.lab.audit import OnStep, Trace, audit, leaked_prices
-from engine.lab.backtest import comparison_notes, windows
 from engine.lab.certificate import Bound, Certificate
+from engine.lab.window import comparison_notes, windows
 from engine.market.as_of import Market, data_fingerprint
 from engine.market.trading_hours import decision_time
 from engine.preset import Preset

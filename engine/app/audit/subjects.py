@@ -29,7 +29,7 @@ from typing import Any
 from engine.app.audit.hidden_folder import show_instead
 from engine.app.memory import run_memory
 from engine.app.models.models import build_models
-from engine.app.research.backtest import AgentRun
+from engine.app.research.agent_run import AgentRun
 from engine.app.research.market_data import load_macro
 from engine.app.research.run_spec import preset_of, with_costs
 from engine.conventions.catalog import convention
@@ -41,9 +41,10 @@ from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
 from engine.domain.run import PriceBasis, RunPart, RunSpec
 from engine.errors import MissingData, PaperdeskError
 from engine.lab.audit import Leg, RuleSubject, Subject, Trace, failure, venue
-from engine.lab.backtest import Checkpoint, decided_sessions, on_convention, play_to, run_agents, windows
+from engine.lab.backtest import Checkpoint, play_to, run_agents
 from engine.lab.certificate import Training
 from engine.lab.watched_market import GUIDANCE, MARKERS, MEMORY, Inputs, WatchedMarket, planted, planted_notes
+from engine.lab.window import decided_sessions, on_convention, windows
 from engine.market.as_of import Market, load_market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar, LanguageModel, MarketSource

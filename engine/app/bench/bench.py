@@ -17,16 +17,14 @@ from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.learned import LearnedRows, explained, table_market
 from engine.app.bench.plan import BenchRecord, BenchRequest, Plan, PlannedRow, load_record, plan, strategy_titles
 from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
-from engine.app.research.backtest import Stop
 from engine.app.research.market_data import load_window
-from engine.app.research.run_spec import check_spec, new_run_id
+from engine.app.research.run_spec import Stop, check_spec, new_run_id
 from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
 from engine.domain.market import LISTED, Symbol
 from engine.domain.run import DataSpec, ModelUse, Result, RunSpec, Trial, TrialKind
 from engine.errors import MENDED, MissingData, PaperdeskError, StaleData, UsageError
-from engine.lab.backtest import execution_rules
 from engine.lab.published_tables import (
     BENCHES,
     UNPRINTED,
@@ -41,6 +39,7 @@ from engine.lab.published_tables import (
     session_returns,
 )
 from engine.lab.tuning import Tuned, tune
+from engine.lab.window import execution_rules
 from engine.ports import Calendar, MarketSource
 from engine.program_files import need_extra
 from engine.reports.comparison import (

@@ -23,7 +23,8 @@ from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
 from engine.app.models.models import build_models, chosen_models
 from engine.app.models.recorded_run import asked_once
-from engine.app.research.backtest import AgentRun, Stop
+from engine.app.research.agent_run import AgentRun
+from engine.app.research.run_spec import Stop
 from engine.domain.model_call import (
     BATCH,
     CACHED_FROM,
@@ -43,7 +44,8 @@ from engine.domain.model_call import (
 )
 from engine.domain.text import counted
 from engine.errors import BudgetReached, MissingData, StaleData
-from engine.lab.backtest import desk_calendar_of, run_agents, windows
+from engine.lab.backtest import run_agents
+from engine.lab.window import desk_calendar_of, windows
 from engine.market.as_of import Market
 from engine.messages.events import SessionOpened
 from engine.offline.model import OfflineModel

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engine.app.models.models import build_models
 from engine.app.records.trial_index import count_result
-from engine.app.research.backtest import AgentRun, FirstPart, Stop, first_part, play, run_backtest
+from engine.app.research.agent_run import AgentRun, FirstPart, first_part, play
+from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_run
-from engine.app.research.run_spec import preset_of
+from engine.app.research.run_spec import Stop, preset_of
 from engine.clock import LiveClock
 from engine.domain.run import Result, RunSpec, TrialKind
 from engine.errors import MissingData, StaleData, UsageError

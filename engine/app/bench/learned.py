@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from engine.account.track_record import daily_returns, track_of
-from engine.app.research.backtest import Stop
 from engine.app.research.market_data import load_run
+from engine.app.research.run_spec import Stop
 from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics, daily_mean_interval
 from engine.domain.market import LISTED, Symbol

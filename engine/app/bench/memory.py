@@ -13,15 +13,16 @@ from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import memory_errors, remembers
 from engine.app.models.models import build_models
 from engine.app.records.trial_index import check_trial_index, count_result
-from engine.app.research.backtest import AgentRun, Stop
-from engine.app.research.run_spec import check_spec, new_run_id, settled
+from engine.app.research.agent_run import AgentRun
+from engine.app.research.run_spec import Stop, check_spec, new_run_id, settled
 from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.model_call import AnswerRecord
 from engine.domain.run import Result, RunSpec, TrialKind
 from engine.errors import UsageError
-from engine.lab.backtest import desk_calendar_of, run_agents, windows
+from engine.lab.backtest import run_agents
 from engine.lab.memory_arms import WITHOUT, Arm, Citations, StudiedMemory, arms, changed, poison_of, unresolved
+from engine.lab.window import desk_calendar_of, windows
 from engine.market.as_of import Market
 from engine.ports import Calendar
 from engine.reports.documents import row_json

@@ -134,3 +134,8 @@ def one_process(path: Path, busy: str, *, brief: bool = False) -> Iterator[None]
         except OSError as error:
             raise places.unusable(path, error) from error
         yield
+
+
+def run_lock(run: str) -> AbstractContextManager[None]:
+    """Hold a run until the block ends: it is played by one process. Raises TryAgainLater where another one holds it."""
+    return one_process(places.run_lock(run), f"the run {run} is being played by another process")

@@ -26,9 +26,9 @@ from engine.domain.run import Briefing, RunSpec
 from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
-from engine.lab.backtest import on_convention
 from engine.lab.decision_changes import Changes
 from engine.lab.recorded_turn import RecordedModel, RecordedTurn, backtest_turn, decide_again, desk_turn
+from engine.lab.window import on_convention
 from engine.market.as_of import Market, load_market
 from engine.preset import Preset, briefed, load_preset
 from engine.services import Services

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engine.app.models.models import chosen_models, configured_briefing
 from engine.conventions.catalog import convention
 from engine.domain.model_call import ModelKind
 from engine.domain.order import ZERO
 from engine.domain.run import ExecutionRules, RunSpec
 from engine.domain.text import plain
 from engine.errors import UsageError
-from engine.lab.backtest import execution_rules
+from engine.lab.window import execution_rules
 from engine.market.trading_hours import FIRST_SESSION
-from engine.preset import Preset, briefed, load_preset, recorded_preset
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import spec_settings
 from engine.services import Services
@@ -29,11 +28,17 @@ from engine.settings.user_code import Kind, code_files
 from engine.strategies.catalog import make_strategy, ships, strategy_class
 from engine.strategies.strategy import parameters
 
+if TYPE_CHECKING:
+    from engine.preset import Preset
+
 DEMO_WINDOW = (date(2024, 11, 1), date(2025, 1, 2), date(2025, 6, 30))
 """Warm-up from, first and last session of the demo desk's backtest."""
 
 WARM_UP_SESSIONS, TEST_SESSIONS = 40, 120
 """Sessions of warm-up and test that are proposed for a data folder: its last ones."""
+
+Stop = Callable[[], bool]
+"""A question, before each session, whether to stop."""
 
 NO_SYMBOLS = "no symbols; give --symbols A,B or set desk.symbols in the configuration"
 
@@ -145,6 +150,9 @@ def settled(services: Services, spec: RunSpec) -> RunSpec:
     symbols that cannot be in one portfolio, and as `configured_briefing` does."""
     sessions = services.desk_calendar(spec.symbols).sessions(spec.first, spec.last)
     if spec.preset is not None:
+        from engine.app.models.models import configured_briefing
+        from engine.preset import load_preset
+
         # The briefing comes first: what the run leaves out may be a tool of it.
         briefing = spec.briefing
         if briefing is None:
@@ -177,6 +185,8 @@ def _with_models(spec: RunSpec, config: Config) -> RunSpec:
     preset = preset_of(spec)
     if spec.model is not None or preset is None:
         return spec
+    from engine.app.models.models import chosen_models
+
     models = chosen_models(preset, config, recorded=spec.models)[1]
     named = set(models.values())
     if ModelKind.REPLAY in named:
@@ -205,5 +215,7 @@ def preset_of(spec: RunSpec) -> Preset | None:
     that there is not."""
     if spec.preset is None:
         return None
+    from engine.preset import briefed, load_preset, recorded_preset
+
     preset = load_preset(spec.preset) if spec.preset_text is None else recorded_preset(spec.preset_text)
     return briefed(preset, spec.briefing).without(spec.without)

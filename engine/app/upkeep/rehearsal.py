@@ -13,8 +13,8 @@ from engine.app.bench.forecast import Estimate, Forecast, paid_forecast
 from engine.app.bench.jobs import Job
 from engine.app.desk.certificate import keep_certificate, subject_of
 from engine.app.models.models import desk_preset
-from engine.app.research.backtest import Stop, run_backtest
-from engine.app.research.run_spec import new_run_id
+from engine.app.research.backtest import run_backtest
+from engine.app.research.run_spec import Stop, new_run_id
 from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.run import RunSpec

@@ -21,7 +21,7 @@ from engine.domain.decision import Action, Decision
 from engine.domain.market import NewsItem
 from engine.domain.run import DataSpec, Result, RunPart, RunSpec
 from engine.journal.reader import JournalReader
-from engine.lab.backtest import desk_calendar_of
+from engine.lab.window import desk_calendar_of
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.reports.documents.backtest import fingerprint

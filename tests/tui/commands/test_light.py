@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 from datetime import date
@@ -81,3 +83,16 @@ def test_a_light_run_that_was_stopped_goes_on_as_one(run: Run, paperdesk_home: P
     whole = run_backtest(services(config), replace(spec, run="whole"), baselines=())
     assert went_on["light"] is True and not went_on["interrupted"]
     assert went_on["fingerprint"] == fingerprint(whole.result.test)
+
+
+AGENTS_AND_THEIR_MEMORY = ("engine.agents.agent", "engine.cycle.cycle", "engine.preset", "memory", "lancedb", "pandas")
+
+
+def test_a_rule_loads_nothing_of_the_agents(paperdesk_home: Path) -> None:
+    command = ["backtest", *WINDOW, *RULE, "--run", "rule"]
+    asked = f"import sys, tui.cli as it\ntry: it.main({command})\nfinally: print(sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+
+    loaded = set(done.stderr.splitlines()[-1].strip("[]").replace("'", "").split(", "))
+    assert "engine.lab.rule_backtest" in loaded
+    assert not loaded.intersection(AGENTS_AND_THEIR_MEMORY)

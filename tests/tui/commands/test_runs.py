@@ -14,7 +14,7 @@ from statistics import fmean
 import pytest
 
 from engine.app.arena.record import arena_lock
-from engine.app.research.backtest import run_lock
+from engine.app.records.desk_journal import run_lock
 from engine.clock import LiveClock
 from engine.domain.run import RunKind
 from engine.journal.entries import RunEntry
