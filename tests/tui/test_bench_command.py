@@ -73,6 +73,20 @@ def test_finagents_rules_come_out_within_three_in_a_thousand(
             assert round(cell["ours"], 4) == pytest.approx(cell["paper"], abs=1e-9), cell
 
 
+def test_the_rows_of_a_table_are_tested_together(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("bench", "finvision", "--baselines", "--data", str(real_data), "--json") == 0
+    families = json.loads(capsys.readouterr().out)["families"]
+    assert [one["symbol"] for one in families] == ["AAPL", "MSFT", "AMZN"]
+    for one in families:
+        assert [row["row"] for row in one["rows"]] == ["kdj-rsi", "macd"] and one["trials"] == 3
+        for row in one["rows"]:
+            assert 0 < row["p"] <= row["adjusted"] <= 1 and row["deflated_sharpe"] < row["psr"]
+            assert row["discovery"] is False, "no rule beats holding these shares in 2023"
+        assert one["superior"] >= min(row["p"] for row in one["rows"])
+    assert run("bench", "finvision", "--baselines", "--data", str(real_data)) == 0
+    assert "among all" in capsys.readouterr().out
+
+
 def test_investorbench_comes_out_to_the_printed_digit(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("bench", "investorbench", "--baselines", "--data", str(real_data), "--json") == 0
     by_symbol: dict[str, list[dict[str, Any]]] = {}
@@ -171,9 +185,9 @@ def test_text_of_agents_fits_80_and_120_columns(
     shown: list[Any] = []
     monkeypatch.setattr("tui.text.bench_text.lines", lambda *given: shown.append(given) or ())
     assert run("bench", "finvision", "--symbols", "AAPL", "--repeats", "2", "--data", str(real_data)) == 0
-    ((bench, _, agents),) = shown
+    ((bench, _, agents, families),) = shown
     for width in (80, 120):
-        out = "\n".join(lines(bench, width, agents))
+        out = "\n".join(lines(bench, width, agents, families))
         assert max(map(len, out.splitlines())) <= width
         row = next(n for n, line in enumerate(out.splitlines()) if line.startswith("FinVision (offline)"))
         beside = out.splitlines()[row + 1]

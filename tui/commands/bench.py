@@ -399,7 +399,7 @@ def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, 
             bench = run_bench(services, prepared, report, stop, budget=budget)
     agents = prepared.plan is not None or bool(prepared.request.strategies)
     document = bench_document(bench)
-    show_document(document, lambda: lines(bench, standard_output().width, agents))
+    show_document(document, lambda: lines(bench, standard_output().width, agents, document["families"]))
     if out is not None:
         page = figures_html(f"Bench {bench.name}", growth_charts(document), bench.notes)
         write_file(out, printable(page))

@@ -22,8 +22,9 @@ DIGITS = 3
 """Decimals of a figure that no printed one stands beside."""
 
 
-def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
-    """The whole bench in lines of at most `width`; with `agents` the use of models too."""
+def lines(bench: Bench, width: int, agents: bool, families: Sequence[row_json.Row] = ()) -> Iterator[str]:
+    """The whole bench in lines of at most `width`, with the tests of its rows together; with `agents` the use of models
+    too."""
     notes = {note: n for n, note in enumerate(dict.fromkeys(c.note for c in bench.cells if c.note), 1)}
     for name in dict.fromkeys(cell.table for cell in bench.cells):
         yield from _by_row(name, [cell for cell in bench.cells if cell.table == name], notes, width)
@@ -33,6 +34,7 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
         yield ""
     yield from _averages(bench.averages, width)
     yield from _paired(bench.pairs, width)
+    yield from _families(families, width)
     yield from _summary([cell for cell in bench.cells if agents or cell.strategy])
     for note in bench.notes:
         yield from _indented("- ", note, width)
@@ -133,6 +135,25 @@ def _paired(pairs: Sequence[PairedRows], width: int) -> Iterator[str]:
             counts = [str(len(pair.symbols)), str(pair.sessions)]
             rows.append([f"{pair.row} - {pair.other}", f"{pair.value * 1e4:+.1f}", bounds, *counts, said])
         yield from table(head, rows, set(head[1:5]), width, least=("symbols", "sessions"))
+        yield ""
+
+
+def _families(families: Sequence[row_json.Row], width: int) -> Iterator[str]:
+    """Rows against buy and hold, symbol by symbol, and all of them together; one that counts over its symbols, at one
+    false discovery in twenty, has a star."""
+    for one in families:
+        name = f"{one['table']}, {one['symbol']}: {counted(one['trials'], 'look')}, best p {one['superior']:.3f}"
+        head = [name, "psr", "deflated", "p", "among all", ""]
+        rows = [
+            [
+                row["row"],
+                *("-" if row[key] is None else f"{row[key]:.2f}" for key in ("psr", "deflated_sharpe")),
+                *(f"{row[key]:.3f}" for key in ("p", "adjusted")),
+                "*" if row["discovery"] else "",
+            ]
+            for row in one["rows"]
+        ]
+        yield from table(head, rows, set(head[1:5]), width)
         yield ""
 
 

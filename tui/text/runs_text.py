@@ -76,6 +76,18 @@ def comparison_lines(document: Document, width: int, names: Mapping[str, str] = 
         if not pair["settings"]:
             yield "  every setting is the same"
         yield from _differences(pair, names)
+    if document["family"]:
+        yield ""
+        yield from _family(document["family"], names)
+
+
+def _family(family: Document, names: Mapping[str, str]) -> Iterator[str]:
+    """The tests of all runs against the first, taken together."""
+    best = f"p {family['superior']:.3f} that the best is no better (superior predictive ability)"
+    yield f"All runs against the first on {counted(family['sessions'], 'session')}: {best}"
+    for row in family["rows"]:
+        alone = f"p {row['p']:.3f} alone, {row['adjusted']:.3f} among all (Romano and Wolf)"
+        yield f"  {names.get(row['run'], row['run'])}: {alone}"
 
 
 def _heads(document: Document) -> Iterator[tuple[str, ...]]:

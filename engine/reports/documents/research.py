@@ -12,6 +12,7 @@ from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, tuned_metric
 from engine.reports.comparison import Average, Cell, PairedRows, RowCurve
 from engine.reports.documents import row_json
+from engine.reports.documents.families import table_families
 from engine.reports.documents.luck import trials_on, winner_luck
 from engine.reports.documents.row_json import Row
 
@@ -109,11 +110,13 @@ def _audit_notes(spec: RunSpec, certificate: Certificate) -> list[str]:
 
 def bench_document(bench: Bench) -> Row:
     """Every cell of a bench, and what its models were asked."""
+    curves = list(_curves(bench.curves))
     return {
         "schema": SCHEMA,
         "bench": bench.name,
         "cells": list(map(_cell, bench.cells)),
-        "curves": list(_curves(bench.curves)),
+        "curves": curves,
+        "families": table_families(curves),
         "averages": list(map(row_json.fields, bench.averages)),
         "pairs": [{**row_json.fields(pair), "distinguishable": pair.distinguishable} for pair in bench.pairs],
         **row_json.fields(bench, "notes", "runs"),

@@ -15,6 +15,7 @@ import numpy as np
 from engine.conventions.metrics import daily_mean_interval
 from engine.domain.text import money
 from engine.reports.documents.backtest import returns_of, sessions_of
+from engine.reports.documents.families import run_family
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changed_settings, run_settings
 
@@ -37,6 +38,7 @@ def comparison_document(documents: Sequence[Document]) -> Row:
         "runs": [_head(one) for one in documents],
         "metrics": metric_columns([one["metrics"] for one in documents]),
         "pairs": [_pair(first, other) for other in others],
+        "family": run_family(documents),
     }
 
 

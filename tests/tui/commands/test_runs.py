@@ -150,7 +150,11 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     assert pair["decisions"] is None and pair["same"] is False
     alone = {(one["session"], one["run"]) for one in pair["trades"]["rows"]}
     assert pair["trades"]["differing"] == len(alone) == len(slow["trades"]) + len(fast["trades"])
+    (alone_p,) = found["family"]["rows"]
+    assert alone_p["run"] == "fast" and alone_p["p"] == alone_p["adjusted"] and found["family"]["sessions"] == len(gaps)
+    assert (alone_p["p"] < 0.5) is (fmean(gaps) > 0)
     text = run("runs", "compare", "slow", "fast", "idle").out
+    assert "All runs against the first" in text and "among all" in text
     assert "params.fast: 12, then 6" in text and "distinguishable" in text and "idle beside slow" in text
     rows = {name: values for name, *values in (re.split(r"  +", line) for line in text.splitlines())}
     assert rows["Final value"][:2] == [f"{float(one['final_value']):,.2f}" for one in (slow, fast)]
