@@ -74,6 +74,9 @@ MUTATIONS: tuple[Mutation, ...] = (
     lambda draw, text: _replaced(draw, text, OTHERS),
     lambda draw, text: text[: draw.randrange(len(text))],
     lambda draw, text: f"Here is what I think: {text} I hope that helps.",
+    lambda draw, text: repr(json.loads(text)).replace("}", draw.choice((",}", "// x\n}", "'}")), 1),
+    lambda draw, text: json.dumps(draw.choice(([json.loads(text)], {"answer": json.loads(text)}, {"": text}))),
+    lambda draw, text: f"{text}</think>{text[draw.randrange(len(text)) :]}",
     lambda draw, text: text.replace("{", "{" * draw.randint(2, 2000), 1),
     lambda draw, text: text * draw.randint(2, 4),
     lambda draw, text: draw.choice(
@@ -105,6 +108,7 @@ class MutatedModel(RemoteModel):
         raise AssertionError("no vendor is called")
 
     _make_client = _image = _parameters = _complete = _stream = _leave_out = _nothing
+    _upload = _send_batch = _find_batch = _batch_replies = _nothing
 
 
 @pytest.fixture
