@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,11 @@ def program_text(file: Traversable) -> str:
         return file.read_text(encoding="utf-8")
     except OSError as error:
         raise broken_installation([str(file)]) from error
+
+
+def own_command() -> tuple[str, ...]:
+    """The program's command in another process, which imports nothing from the folder that it is called in."""
+    return sys.executable, "-P", "-c", "from tui.cli import main; main()"
 
 
 def ships(file: Path) -> bool:

@@ -124,11 +124,11 @@ def audit(*, cuts: int | None = 12, run: str | None = None, **arguments: Unpack[
     from engine.reports.documents.research import audit_document
     from paperdesk.progress import progress
 
-    if not isinstance(arguments.get("strategy"), str | None):
-        raise UsageError("an audit is bound to a file of code: name the strategy as FILE.py:NAME")
     with named_arguments(), progress() as show:
         services = _services()
         spec = recorded_spec(run) if run is not None and not arguments else _spec(services, arguments)
+        if (spec.strategy or "").startswith("<"):
+            raise UsageError("an audit is bound to a file of code: name the strategy as FILE.py:NAME")
 
         def on_step(done: int, steps: int) -> None:
             if stop_requested():

@@ -162,8 +162,11 @@ def test_an_own_class_and_an_own_function_are_strategies() -> None:
     assert less.equity["exposure"].iloc[-1] < run.equity["exposure"].iloc[-1]
     with pytest.raises(paperdesk.UsageError, match="weights"):
         paperdesk.backtest(**{**RULE, "strategy": dict})
-    with pytest.raises(paperdesk.UsageError, match=r"FILE\.py:NAME"):
-        paperdesk.audit(**{**RULE, "strategy": Half})
+    for subject in ({**RULE, "strategy": Half}, {"run": run.run}):
+        with pytest.raises(paperdesk.UsageError, match=r"FILE\.py:NAME"):
+            paperdesk.audit(**subject)
+    with pytest.raises(TypeError, match="available: symbols, start"):
+        paperdesk.backtest(**{**RULE, "window": 3})
 
 
 def test_own_code_that_fails_is_named_by_its_line_and_sees_no_file_of_ours() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.errors import InvariantBroken, UsageError
+from engine.program_files import own_command
 from tui.commands.options import ABSTAIN_LIMIT
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     if app.return_code:
         raise app.failure or InvariantBroken("a bug: the app ended without an exception")
     if app.reopening is not None and not in_browser:  # its page is closed, and opens an app of its own
-        again = [sys.executable, "-c", "from tui.cli import main; main()", *invocation.options, *app.reopening]
+        again = [*own_command(), *invocation.options, *app.reopening]
         os.execv(sys.executable, again)
     if remains:
         click.echo(f"paperdesk: {remains}", err=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.program_files import own_command
 from tui.settings.invocation import Invocation, command
 from tui.shell.progress import work_line
 from tui.text.console import as_json, show, show_json, standard_output
@@ -17,8 +18,6 @@ from tui.text.plain_text import one_line, wrapped
 if TYPE_CHECKING:
     from engine.app.upkeep.drill.practice import DrillParts
     from engine.reports.documents.drill import RowResult
-
-_PROGRAM = (sys.executable, "-c", "from tui.cli import main; main()")
 
 
 @command("drill")
@@ -70,7 +69,7 @@ def _parts() -> DrillParts:
     from connectors.wiring.services import services
     from engine.app.upkeep.drill.practice import DrillParts
 
-    return DrillParts(open_account=practice_accounts(), services=services, program=_PROGRAM)
+    return DrillParts(open_account=practice_accounts(), services=services, program=own_command())
 
 
 def _on_result(count: int | None, report: Callable[[str], None]) -> Callable[[RowResult, int], None]:

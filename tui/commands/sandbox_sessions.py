@@ -15,13 +15,13 @@ from typing import Any
 from engine.app.records.desk_journal import DeskJournal
 from engine.domain.run import RunTrigger
 from engine.errors import ConfigError, DeskHalted
+from engine.program_files import own_command
 from engine.reports import amounts
 from engine.reports.documents.account import books_document
 from tui.commands.next import decide_next, held_back
 from tui.settings.invocation import Invocation
 from tui.text.console import as_json, show, show_json, standard_output
 
-_PROGRAM = "from tui.cli import main; main()"
 _HEAD = ("SESSION", "DECIDED", "ORDERS", "FILLS", "VALUE", "CASH", "BOOKS")
 _LINE = "{:<10}  {:<19}  {:>6}  {:>5}  {:>11}  {:>11}  {:>6}"
 
@@ -65,7 +65,7 @@ def play(invocation: Invocation, environment: Mapping[str, str], sessions: int) 
         for command in ("status", "reconcile"):
             show("")
             sys.stdout.flush()
-            subprocess.run([sys.executable, "-c", _PROGRAM, *invocation.options, command], check=False)
+            subprocess.run([*own_command(), *invocation.options, command], check=False)
     return 0 if agree else DeskHalted.exit_code
 
 

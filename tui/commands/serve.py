@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from engine.program_files import need_extra
+from engine.program_files import need_extra, own_command
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
@@ -43,5 +43,5 @@ def serve_command(*, invocation: Invocation, port: int) -> None:
         show_document(document, lambda: [url, "Open this address in a browser; Ctrl-C stops."])
         sys.stdout.flush()
 
-    app = [sys.executable, "-c", "from tui.cli import main; main()", *invocation.options]
+    app = [*own_command(), *invocation.options]
     asyncio.run(serve(app, port, ready))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from engine.errors import PaperdeskError
+from engine.program_files import own_command
 
 LOWER = 10
 """Steps of niceness."""
@@ -29,7 +29,7 @@ async def run_command(
     CommandFailed for an exit code that is none of its `answers`, and where it prints none. `keys` are added to its
     environment. The process ends with the task that waits for it."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from tui.cli import main; main()", *options, *arguments, "--json"),
+        *(*own_command(), *options, *arguments, "--json"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

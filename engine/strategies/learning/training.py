@@ -119,7 +119,7 @@ class _Worker:
         # Python's own flags aside, its surroundings are the program's; a library's threads are counted at its import.
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "engine.strategies.learning.worker"],
+            [sys.executable, "-P", "-W", "ignore", "-m", "engine.strategies.learning.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
