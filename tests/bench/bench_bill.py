@@ -6,7 +6,7 @@ the cache, the flex tier, one question about both terms of performance, and last
 pictures. With 300 tokens of reasoning a call the forecast takes them from calls that were recorded before. Rules write
 more than the models that the table of prices (docs/models.md) assumes: the last column has answers as long as there.
 A beginning that could have come from the cache and did not, or a forecast that is off by more than 15 %, fails the
-bench. Run as `python -m tests.bench.bench_bill [--weeks 5]`.
+bench. Run as `python -m tests.bench.bench_bill [--weeks 4]`.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def priced(calls: Sequence[Billed], *, out: float = 1.0, reasoning: int = 0, cac
 def main() -> int:
     """Prints the levers of each preset; 1 for an unexplained miss or a forecast that is far off."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--weeks", type=int, default=5)
+    parser.add_argument("--weeks", type=int, default=4)
     weeks, failed = parser.parse_args().weeks, False
     print(f"\nShare of the list price through real requests ({MODEL}; demo market, two symbols, {weeks} weeks)")
     for preset, assumed in ASSUMED.items():

@@ -217,7 +217,7 @@ def _baseline(run_part: RunPart, measure: Measure, held: RunPart | None) -> Docu
 
 
 def _per_owner(run_part: RunPart, measure: Measure, held: RunPart | None) -> Document:
-    """Each owner's book as a run of its own; nothing where the desk has one book."""
+    """Each owner's book as a run of its own; null where the desk has one book."""
     found = {
         owner: {
             **_baseline(own, measure, held),
@@ -226,7 +226,7 @@ def _per_owner(run_part: RunPart, measure: Measure, held: RunPart | None) -> Doc
         }
         for owner, own in owner_books(run_part).items()
     }
-    return {"per_owner": found} if found else {}
+    return {"per_owner": found or None}
 
 
 def _books(run_part: RunPart) -> Document:
