@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from functools import partial
 from itertools import product
 from statistics import fmean
 from types import MappingProxyType
@@ -22,7 +21,7 @@ from engine.app.arena.record import ArenaSpec
 from engine.app.bench.bench import models_used, unresolved_figures
 from engine.app.bench.forecast import Estimate, Forecast
 from engine.app.bench.jobs import Job, agents_of, run_jobs
-from engine.app.bench.learned import CONTROL, SEEDS, compared_with_holding, train, without_extra
+from engine.app.bench.learned import CONTROL, SEEDS, about, compared_with_holding, train, without_extra
 from engine.app.bench.plan import strategy_titles
 from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
 from engine.app.research.market_data import load_run
@@ -375,7 +374,7 @@ def _learned(
         def run(params: Mapping[str, str], title: str = title) -> Result:
             told = f"{title}, {', '.join(params.values())}"
             report(told)
-            heard = partial(_heard, report, told)
+            heard = about(told, report)
             return _rule(services, bench, market, title.lower(), params, begin=begin, report=heard)
 
         try:
@@ -396,10 +395,6 @@ def _learned(
             f"{title} is the median of {SEEDS} seeds by SR; TR from {spread.low:.3f} to {spread.high:.3f}"
         )
     return found
-
-
-def _heard(report: Callable[[str], None], told: str, text: str) -> None:
-    report(f"{told}: {text}")
 
 
 def _agent_rows(bench: PricesBench, job: Job, figures: Metrics, trend: Mapping[str, float]) -> Iterator[Row]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -54,6 +53,11 @@ class Trained:
     def results(self) -> tuple[Result, ...]:
         """All of them."""
         return (*self.seeds, self.control)
+
+
+def about(what: str, report: Callable[[str], None]) -> Callable[[str], None]:
+    """A listener that passes on what it hears, with what it is about."""
+    return lambda text: report(f"{what}: {text}")
 
 
 def train(run: Train, stop: Stop) -> Trained | None:
@@ -140,9 +144,6 @@ class LearnedRows:
                 self.unfinished = self.unfinished or not self._made.get(key)
                 yield from self._made.get(key, ())
 
-    def _report(self, told: str, text: str) -> None:
-        self.report(f"{told}: {text}")
-
     def _rows(self, table: PublishedTable, model: str, symbol: Symbol) -> Iterator[AgentRow]:
         row = AgentRow(symbol=symbol, model=model, answered_by=model, metrics={})
         try:
@@ -153,8 +154,8 @@ class LearnedRows:
                 what = ", ".join(f"{name} {value}" for name, value in params.items())
                 told = f"{model} on {symbol}, {what}"
                 self.report(told)
-                report = partial(self._report, told)
-                return own_strategy_run(table, symbol, model.lower(), market, params=params, report=report)
+                heard = about(told, self.report)
+                return own_strategy_run(table, symbol, model.lower(), market, params=params, report=heard)
 
             trained = train(run, self.stop)
         except (MissingData, StaleData, UsageError) as error:

@@ -22,7 +22,7 @@ from engine.strategies.learning.training import Predict, Progress, Task
 EPOCHS = 20
 """Passes over the training part; of the policies after each, the one that grows most on the part held out is kept."""
 ALGORITHMS = {"dqn": DQN, "ppo": PPO, "sac": SAC}
-SMALL = {"net_arch": [64, 32]}
+SMALL = (64, 32)
 PERCENT = 100.0
 """Rewards are in percent, of a size that networks learn from."""
 
@@ -102,11 +102,11 @@ def _settings(kind: str, steps: int) -> dict[str, Any]:
             "target_update_interval": steps,
             "exploration_initial_eps": 0.25,
             "exploration_final_eps": 0.25,
-            "policy_kwargs": SMALL,
+            "policy_kwargs": {"net_arch": [*SMALL]},
         }
     if kind == "ppo":
         return {"n_steps": steps, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2, "ent_coef": 0.05}
-    return {"gamma": 0.99, "tau": 0.005, "buffer_size": EPOCHS * steps, "policy_kwargs": SMALL}
+    return {"gamma": 0.99, "tau": 0.005, "buffer_size": EPOCHS * steps, "policy_kwargs": {"net_arch": [*SMALL]}}
 
 
 def _asked(model: Any) -> Callable[[Floats, Floats], Floats]:

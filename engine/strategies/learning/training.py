@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -116,6 +117,7 @@ class _Worker:
     """The process of the models; begun when it is first asked."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         # Python's own flags aside, its surroundings are the program's; a library's threads are counted at its import.
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         self._process = subprocess.Popen(
@@ -135,6 +137,10 @@ class _Worker:
 
     def ask(self, request: tuple[Any, ...], progress: Progress) -> Any:
         """The answer to a request. An interruption ends the process, and the next request begins another."""
+        with self._lock:
+            return self._answer(request, progress)
+
+    def _answer(self, request: tuple[Any, ...], progress: Progress) -> Any:
         asked, answers = self._process.stdin, self._process.stdout
         assert asked is not None and answers is not None
         try:
