@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from connectors.llm import batches
+from engine.domain.model_call import AHEAD
 from engine.journal.reader import JournalReader
 from engine.settings import places
-from tests.servers.fake_llm_server import fake_llm_server
+from tests.servers.fake_llm_server import Fail, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import BACKTEST, SYMBOLS, Service
 
@@ -96,27 +97,33 @@ def test_a_line_that_expired_is_asked_by_itself(service: Service, run: Run) -> N
 CODE = f"from tui.cli import main; main({[*BACKTEST, '--run', 'killed', '--batch']!r})"
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["before-the-id-is-known", "while-waiting"])
+def decides(body: dict[str, Any]) -> bool:
+    return "recommendation" in json.dumps(body) and not is_preflight(body)
+
+
+@pytest.mark.parametrize("at", ["sending", "waiting", "deciding"])
 def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
-    told: bool, service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+    at: str, service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, goes_on = threading.Event(), threading.Event()
+    reached, goes_on = threading.Event(), threading.Event()
 
-    def hold() -> None:
-        made.set()
-        if not told:
-            goes_on.wait(600)
+    def hold(number: int = 0) -> None:
+        reached.set()
+        goes_on.wait(600)
 
-    monkeypatch.setattr(service, "made_batch", hold)
-    service.looks = 1_000_000
+    if at == "sending":  # before its sender knows that it has arrived
+        monkeypatch.setattr(service, "made_batch", hold)
+    elif at == "deciding":
+        service.trouble = lambda number: hold() if decides(service.requests[-1]) else None
+    service.looks = 0 if at == "deciding" else 1_000_000
     with subprocess.Popen([sys.executable, "-c", CODE], env=os.environ.copy(), stderr=subprocess.PIPE) as other:
-        assert made.wait(600)
-        if told:
-            while not next(iter(service.batches.values())).looks:
-                assert other.poll() is None
+        while not (reached.is_set() or (at == "waiting" and any(one.looks for one in service.batches.values()))):
+            assert other.poll() is None
+            reached.wait(0.01)
         other.send_signal(signal.SIGKILL)
     goes_on.set()
-    service.looks = 0
+    service.looks, service.trouble = 0, lambda number: None
+    service.requests.clear()
     done = run("backtest", "--resume", "killed", "--json")
     assert done.code == 0, done.err
     (batch,) = service.batches.values()
@@ -124,8 +131,30 @@ def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
     assert used["calls"] == len(batch.calls) + len(service.requests) and used["cached_calls"] == 0
     whole = calls("killed")
     places.replay_cache().unlink()
-    run(*BACKTEST, "--run", "whole", "--batch")
+    assert used["agents"]["news"] == run(*BACKTEST, "--run", "whole", "--batch").json["model"]["agents"]["news"]
     assert calls("whole") == whole
+
+
+def test_what_came_in_a_batch_is_booked_once_where_the_run_pauses(service: Service, run: Run) -> None:
+    whole = run(*BACKTEST, "--run", "whole", "--batch").json["model"]
+    places.replay_cache().unlink()
+    service.requests.clear()
+    service.batches.clear()
+    service.trouble = lambda number: (
+        Fail(529, "no") if decides(service.requests[-1]) and "2025-03-11" in json.dumps(service.requests[-1]) else None
+    )
+    paused = run(*BACKTEST, "--run", "paused", "--batch")
+    assert paused.code == 75
+    with JournalReader(places.run_journal("paused")) as reader:
+        (entry,) = reader.runs()
+        early = [call for call in reader.calls() if call.kind == AHEAD]
+    assert entry.model is not None and early and {call.agent for call in early} == {"news", "chart"}
+    service.trouble = lambda number: None
+    done = run("backtest", "--resume", "paused", "--json").json["model"]
+    assert len(service.batches) == 1
+    assert Decimal(done["agents"]["decision"]["cost"]) == Decimal(whole["agents"]["decision"]["cost"])
+    for agent in ("news", "chart"):
+        assert Decimal(done["agents"][agent]["cost"]) == Decimal(whole["agents"][agent]["cost"])
 
 
 def test_a_stop_while_waiting_keeps_the_batch(service: Service, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
