@@ -58,8 +58,8 @@ TIER, FLEX, FULL_PRICE = "service_tier", "flex", "default"
 """OpenAI's parameter of its tiers, and two of its values."""
 _FLEX_DEADLINE = 900.0
 """Seconds that the vendor asks to wait for an answer at its flex tier."""
-_BATCH_DEADLINE = 120.0
-"""Seconds for what a vendor says of a batch."""
+_BATCH_DEADLINE = 600.0
+"""Seconds for what a vendor says of a batch, and for sending it: pictures make it large."""
 CLOCKS_APART = timedelta(minutes=10)
 """The most by which a vendor's clock and ours differ."""
 LIMIT_NAMES = frozenset({"max_tokens", "max_completion_tokens"})

@@ -97,6 +97,8 @@ def backtest_command(
         spent = Spent() if stopped is None else stopped.spent
         limit = SpendingLimit.of_dollars(services.config.budget, budget, spent)
         services = replace(services, limit=limit)
+    if spec.batch:
+        click.echo(f"batches may take 24 hours; stopped or killed, the run loses none: {_go_on(spec.run)}", err=True)
     _run(services, spec, stopped, light=light)
     document = stored_document(spec.run, light=True)
     if as_json():
