@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.domain.model_call import ModelKind
+from engine.domain.model_call import ModelKind, replays
 from engine.errors import MENDED, Interrupted, PaperdeskError
 from engine.settings import places
 from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, run_options
@@ -97,8 +97,6 @@ def backtest_command(
         spent = Spent() if stopped is None else stopped.spent
         limit = SpendingLimit.of_dollars(services.config.budget, budget, spent)
         services = replace(services, limit=limit)
-    if spec.batch:
-        click.echo(f"batches may take 24 hours; stopped or killed, the run loses none: {_go_on(spec.run)}", err=True)
     _run(services, spec, stopped, light=light)
     document = stored_document(spec.run, light=True)
     if as_json():
@@ -109,6 +107,16 @@ def backtest_command(
         show(summary_text(document, str(places.run_journal(spec.run)), standard_output()))
     if document["interrupted"]:
         raise Interrupted(_stopped(document))
+
+
+def _check_batches(services: Services, spec: RunSpec) -> None:
+    """Say that batches take time. Raises ConfigError for a run whose agents cannot be asked in them."""
+    from engine.app.bench.jobs import agents_of
+    from engine.app.models.models import check_batches
+
+    check_batches(agents_of(spec), services.config, spec)
+    if not replays(spec.model):
+        click.echo(f"batches may take 24 hours; stopped or killed, the run loses none: {_go_on(spec.run)}", err=True)
 
 
 @command("rerun")
