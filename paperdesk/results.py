@@ -51,12 +51,14 @@ class Run:
     document: all of it, exactly as `paperdesk report --json` prints it, amounts as decimal strings.
     run: the id, as `load` and the commands take it.
     metrics: the figures of the run's convention; None where one is undefined.
+    luck: what chance alone may have done, as `--json` has it; empty of a run of before it was known.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
         self.run: str = document["run"]
         self.metrics: Mapping[str, float | None] = document["metrics"]
+        self.luck: Mapping[str, Any] = document.get("luck") or {}
 
     @cached_property
     def equity(self) -> pd.DataFrame:

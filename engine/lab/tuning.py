@@ -38,6 +38,23 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """One step of a walk forward: the best parameters of a stretch of the training window, on it and on the next.
+
+    first, last: of the stretch.
+    test_first, test_last: of the next one.
+    """
+
+    first: date
+    last: date
+    test_first: date
+    test_last: date
+    params: Mapping[str, str]
+    in_sample: Figures
+    out_of_sample: Figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
     """The best parameters of a symbol.
 
@@ -48,6 +65,7 @@ class Tuned:
     tried: the daily returns in the training window of every parameter choice that traded, the best ones first.
     periods_per_year: sessions in a year.
     interrupted: True where more were wanted.
+    folds: the walk forward, none where none was wanted.
     """
 
     symbol: Symbol
@@ -58,6 +76,7 @@ class Tuned:
     tried: Sequence[tuple[float, ...]]
     periods_per_year: int
     interrupted: bool
+    folds: Sequence[Fold] = ()
 
 
 def tuned_metric(convention_name: str) -> str:

@@ -70,6 +70,22 @@ def test_the_winner_is_deflated_by_all_that_was_tried(capsys: pytest.CaptureFixt
     assert sum("tune trial" in line for line in lines) == 2 and "different trial" in lines[-1]
 
 
+def test_a_walk_forward_tests_each_search_on_the_next_stretch(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("z-score", "--symbols", "ORVL", *TRAIN, "--trials", "4", "--walk-forward", "2")
+    (of,) = tuned(capsys, *flags)["tuned"]
+    first, second = of["walk_forward"]
+    assert (first["first"], second["test_last"]) == ("2023-06-01", "2024-06-28")
+    assert first["last"] < first["test_first"] == second["first"] <= first["test_last"] == second["last"]
+    params = [flag for key, value in second["params"].items() for flag in ("--param", f"{key}={value}")]
+    window = ("--from", second["test_first"], "--to", second["test_last"])
+    assert run("backtest", "--strategy", "z-score", *params, "--symbols", "ORVL", *window, "--json") == 0
+    sharpe = json.loads(capsys.readouterr().out)["metrics"]["sharpe"]
+    assert sharpe == pytest.approx(second["out_of_sample"]["tuned"], rel=1e-12)
+    assert run("tune", *flags) == 0
+    assert capsys.readouterr().out.count("walk forward ") == 2
+    assert run("tune", *flags[:-1], "99") == 2
+
+
 def test_fixed_parameters_are_not_searched(capsys: pytest.CaptureFixture[str]) -> None:
     found = tuned(capsys, "macd", "--symbols", "ORVL", *TRAIN, "--trials", "4", "--param", "fast=7")
     assert found["tuned"][0]["params"]["fast"] == "7"

@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 )
 @click.option("--test-to", type=DAY, metavar="DATE", help="Last session of that window.")
 @click.option(
+    "--walk-forward",
+    "folds",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Search again on N stretches of the training window, each tested on the next.",
+)
+@click.option(
     "--trials", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Trials per symbol."
 )
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="Parameter to hold fixed.")
@@ -43,6 +51,7 @@ def tune_command(
     warm_up_from: date | None,
     test_from: date | None,
     test_to: date | None,
+    folds: int,
     trials: int,
     params: Sequence[str],
     folder: str | None,
@@ -52,12 +61,16 @@ def tune_command(
 
     STRATEGY is a name or FILE:CLASS. A strategy that is fitted is fitted on the sessions before each window.
 
+    The winner's Sharpe ratio is deflated by all looks at its window, those of the search included. --walk-forward cuts
+    the training window into N + 1 stretches of equal length, searches on each but the last, and tests on the next one.
+
     Ctrl-C ends the search; the best so far is printed.
 
     \b
     Examples:
       paperdesk tune macd --from 2022-06-01 --to 2023-06-01 --symbols AAPL,TSLA --data DIR
       paperdesk tune z-score --from 2023-01-03 --to 2024-06-28 --test-from 2024-07-01 --test-to 2025-06-30
+      paperdesk tune sma-cross --from 2023-01-03 --to 2024-12-31 --walk-forward 3
     """
     from engine.app.research.parameter_search import search_parameters
     from engine.domain.run import DataSpec, RunSpec
@@ -78,7 +91,7 @@ def tune_command(
         seed=config.desk.seed if seed is None else seed,
     )
     with progress_bar() as on_trial:
-        found = list(search_parameters(services, spec, trials=trials, test=test, on_trial=on_trial))
+        found = list(search_parameters(services, spec, trials=trials, test=test, folds=folds, on_trial=on_trial))
     document = tune_document(spec, test, found)
     show_document(document, lambda: _lines(document))
     if document["interrupted"]:
@@ -96,6 +109,9 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"  in sample      {_figures(metric, tuned['in_sample'])}"
         if tuned["out_of_sample"] is not None:
             yield f"  out of sample  {_figures(metric, tuned['out_of_sample'])}"
+        for fold in tuned["walk_forward"]:
+            stretch = f"{fold['test_first']} to {fold['test_last']}"
+            yield f"  walk forward   {_figures(metric, fold['out_of_sample'])} on {stretch}"
         yield f"  deflated       {_luck(tuned['luck'])}"
 
 

@@ -180,6 +180,7 @@ def tune_document(spec: RunSpec, test: tuple[date, date] | None, results: Sequen
                 "in_sample": asdict(tuned.in_sample),
                 "out_of_sample": None if tuned.out_of_sample is None else asdict(tuned.out_of_sample),
                 "trials": tuned.trials,
+                "walk_forward": list(map(row_json.fields, tuned.folds)),
                 "luck": winner_luck(
                     tuned.tried, tuned.periods_per_year, trials_on((tuned.symbol,), spec.first, spec.last)
                 ),
