@@ -86,7 +86,8 @@ def _version(name: str) -> str | None:
 
 def trained(task: Task, report: Callable[[str], None]) -> Path:
     """The file of a model, which is trained unless one of the same data, settings and libraries was. `report` hears how
-    far it is. Raises ConfigError where it cannot be kept, and InvariantBroken where its process fails."""
+    far it is. Raises ConfigError where it cannot be kept or its library cannot be loaded, and InvariantBroken where its
+    process fails otherwise."""
     described = task.described
     name = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
     file = places.learned_models() / f"{task.kind}-{name[:16]}"
@@ -150,8 +151,8 @@ class _Worker:
                 word, *rest = pickle.load(answers)
                 if word == "done":
                     return rest[0]
-                if word == "full":
-                    raise ConfigError(rest[0])
+                if word == "unusable":
+                    raise ConfigError(f"the process of learned models could not {rest[0]}")
                 if word == "failed":
                     raise InvariantBroken(f"a bug: {rest[0]}")
                 progress(*rest)

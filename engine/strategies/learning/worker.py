@@ -43,8 +43,8 @@ def main() -> None:
                 return
             try:
                 say("done", REQUESTS[name](say, *request))
-            except OSError as error:
-                say("full", f"{places.learned_models()}: {error.strerror or error}")
+            except OSError as error:  # a model that cannot be written, or a library that lacks one of the system
+                say("unusable", f"{name}: {error}")
             except Exception as error:  # whatever a library does not like; the parent tells it in its own words
                 say("failed", f"{type(error).__name__}: {error}".splitlines()[0])
 

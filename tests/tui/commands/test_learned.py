@@ -47,6 +47,13 @@ def test_what_is_decided_does_not_depend_on_what_comes_later(fresh: Path, run: R
     assert audit.json["truncation"]["differing"] == 0
 
 
+def test_a_model_that_cannot_be_kept_is_said_in_one_line(fresh: Path, run: Run) -> None:
+    places.learned_models().write_text("a file in the place of the folder")
+    ended = run("backtest", *LEARNED, *SHORT)
+    assert (ended.code, ended.err.count("\n")) == (78, 1)
+    assert str(places.learned_models()) in ended.err
+
+
 def test_a_short_training_is_refused(fresh: Path, run: Run) -> None:
     ended = run("backtest", *LEARNED[:-1], "2024-12-16", *SHORT)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
