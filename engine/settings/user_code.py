@@ -155,8 +155,8 @@ def code_files(references: Iterable[str], kind: Kind) -> tuple[Path, ...]:
             files.update(Path(str(one.__file__)) for one in modules if one is not None and one.__file__)
     if not files:
         return ()  # whatever was imported, it lies beside none
-    others = ((name, vars(module).get("__file__")) for name, module in tuple(sys.modules.items()))
-    own = (Path(file) for name, file in others if isinstance(file, str) and not name.startswith(_PREFIX))
+    others = (one for name, one in tuple(sys.modules.items()) if not name.startswith(_PREFIX))
+    own = (Path(file) for one in others if isinstance(file := getattr(one, "__dict__", {}).get("__file__"), str))
     beside = (one.resolve() for one in own if one.suffix == ".py" and any(one.is_relative_to(f.parent) for f in files))
     return tuple(sorted(files.union(path for path in beside if not is_installed(path))))
 
