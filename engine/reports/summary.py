@@ -146,13 +146,13 @@ def luck_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Sharpe", f"probabilistic {ratio(luck['psr'])}, deflated {ratio(luck['deflated_sharpe'])}{record}"
     if random := luck["random"]:
         shown = ", ".join(percent(random[name]) for name in ("p5", "p50", "p95"))
-        yield "Random", f"{random['traders']:,} traders return {shown} at 5, 50 and 95 %"
+        yield "Random", f"{random['traders']:,} random traders return {shown} (5th, 50th, 95th percentile)"
     names = (("beta", ratio), ("alpha", percent), ("information_ratio", ratio))
     market = [f"{name.replace('_', ' ')} {form(luck[name])}" for name, form in names if luck[name] is not None]
     if market:
         yield "Market", ", ".join(market)
     loss, month = luck["value_at_risk"], luck["worst_month"]
-    losses = [] if loss is None else [f"{portion(loss)} of the value at risk in a day (95 %)"]
+    losses = [] if loss is None else [f"value at risk {portion(loss)} a day (95 %)"]
     losses += [] if month is None else [f"worst month {month['month']} {percent(month['return'])}"]
     if losses:
         yield "Losses", ", ".join(losses)

@@ -43,7 +43,7 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
 @command("memory")
-@actions(ARGUMENTS, "[ID|FILE]")
+@actions(ARGUMENTS, "[ID|FILE]", default=LIST)
 @option_of((LIST, MAP), "--symbol", metavar="SYMBOL", help="Filter by symbol.")
 @option_of((LIST,), "--layer", type=click.Choice(LAYERS), help="Only this layer's.")
 @option_of((LIST,), "--session", type=DAY, metavar="DATE", help="State at the end of that session.")

@@ -22,7 +22,7 @@ STATS, EXPORT, IMPORT, PRUNE = "stats", "export", "import", "prune"
 
 
 @command("replay")
-@actions({STATS: "", EXPORT: "FILE", IMPORT: "FILE", PRUNE: ""}, "[FILE]")
+@actions({STATS: "", EXPORT: "FILE", IMPORT: "FILE", PRUNE: ""}, "[FILE]", default=STATS)
 @option_of((PRUNE,), "--before", type=DAY, metavar="DATE", help="Answers recorded before this day (UTC).")
 def replay_command(invocation: Invocation, action: str, what: tuple[str, ...], before: date | None) -> None:
     """Counts, exports, imports or removes recorded model answers.

@@ -21,7 +21,7 @@ LIST, COMPARE, EXPORT, PRUNE = "list", "compare", "export", "prune"
 
 
 @command("runs", "--run")
-@actions({LIST: "", COMPARE: "ID ID...", EXPORT: "ID", PRUNE: "[ID]..."}, "[ID]...")
+@actions({LIST: "", COMPARE: "ID ID...", EXPORT: "ID", PRUNE: "[ID]..."}, "[ID]...", default=LIST)
 @option_of((LIST, PRUNE), "--preset", "name", metavar="NAME", help="Runs of this preset or strategy.")
 @option_of((LIST, PRUNE), "--symbol", metavar="SYMBOL", help="Runs that traded SYMBOL.")
 @option_of((LIST,), "--limit", type=COUNT, metavar="N", help="The latest N (default: 20; 0 and --json: all).")
