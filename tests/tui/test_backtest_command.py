@@ -205,7 +205,7 @@ def test_a_run_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[s
         (["--format", "html", "--table", "trades"], 2, "--table"),
         (["--json", "--format", "csv"], 2, "--json"),
         (["--out", "report.pdf"], 2, ".pdf"),
-        (["--out", "report"], 2, "html, json or csv"),
+        (["--out", "report"], 2, "html, json, csv or sharpebench"),
         (["--format", "md"], 2, "is not one of"),
     ],
 )
