@@ -73,7 +73,7 @@ class OpsScreen(FramedScreen):
                 yield Table(
                     RATES,
                     title="Rates",
-                    empty="no calls today: this shows the last minute",
+                    empty="no calls this month: this shows the last minute",
                     id="rates",
                     classes="pane",
                 )

@@ -168,12 +168,15 @@ EXIT_CODES = {
 
 
 def operation_rows(reader: JournalReader, world: str | None, now: datetime) -> Row:
-    """The load at a moment (UTC) of every model's endpoint that was asked that month, and the latest runs with their
-    exit codes, latest first."""
-    calls, runs = (reader.calls(world, since=since) for since in _ago(now)), reader.runs()
+    """The load at a moment (UTC) of every model's endpoint that was asked that day, and the latest runs with their exit
+    codes, latest first."""
+    today, minute = (reader.calls(world, since=since) for since in _ago(now)[1:])
+    runs = reader.runs()
     ends = outcomes(runs)
     return {
-        "rates": [row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(*calls)],
+        "rates": [
+            row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(today, today, minute)
+        ],
         "runs": [
             {
                 **row_json.fields(one, "id", "kind", "session"),
