@@ -137,7 +137,8 @@ def luck_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     luck = document.get("luck")
     if not luck:
         return
-    yield "Luck", luck["sentence"]
+    if luck["sentence"]:  # nobody chose a desk among looks at its past
+        yield "Luck", luck["sentence"]
     if excess := luck["excess_per_year"]:
         yield "Growth", f"{over_the_market(excess)} over buy and hold of the same exposure"
     if luck["psr"] is not None:

@@ -14,6 +14,7 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.reports.documents import row_json
 from engine.reports.documents.backtest import SCHEMA, performance
+from engine.reports.documents.luck import luck
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import session_document
 from engine.reports.performance import Measure
@@ -43,6 +44,7 @@ def desk_performance(
         "settings": settings,
         "periods_per_year": measure.periods_per_year,
         **performance(run_part, measure, use if use.calls else None),
+        "luck": luck(run_part, measure, None, 0.0),
         "equity": _equity(run_part),
         "warm_up": None,
         "dropped": {},

@@ -182,7 +182,10 @@ def tune_document(spec: RunSpec, test: tuple[date, date] | None, results: Sequen
                 "trials": tuned.trials,
                 "walk_forward": list(map(row_json.fields, tuned.folds)),
                 "luck": winner_luck(
-                    tuned.tried, tuned.periods_per_year, trials_on((tuned.symbol,), spec.first, spec.last)
+                    tuned.tried,
+                    tuned.periods_per_year,
+                    # Parameters that do not go together are not played: no look, and a trial of the search still.
+                    max(tuned.trials, trials_on((tuned.symbol,), spec.first, spec.last)),
                 ),
             }
             for tuned in results
