@@ -28,6 +28,7 @@ from engine.agents.registry import Agents, ablations, inputs_of, registered, ste
 from engine.domain.decision import DESK, HORIZON_TYPES, RetrievalType, TradeValues
 from engine.domain.market import Symbol
 from engine.domain.run import Briefing, ExpertNote
+from engine.domain.text import cut_between_words
 from engine.errors import ConfigError, UsageError
 from engine.settings import owners as owner_settings
 from engine.settings import values as settings
@@ -39,6 +40,8 @@ from memory.errors import UnknownPreset
 from memory.presets import FeedbackRule, Measure, MemoryPreset, Ranking, Relevancy, Reward, preset_named
 from memory.record import Layer
 
+_ABOUT = 160
+"""Characters of what an asset is, beside its ticker."""
 Unit = Annotated[float, Field(ge=0, le=1)]
 Importance = Annotated[float, Field(ge=0, le=100)]
 
@@ -216,6 +219,8 @@ class Preset(settings.Frozen):
     """The manner of trading. Source: FinAgent §4.4 [A8]."""
     profiles: dict[str, str] = {}
     """Descriptions of assets and their sectors, by symbol. Source: InvestorBench A.1 [I6]."""
+    currency: str = ""
+    """Currency that the portfolio is quoted in, as prompts name it; by its exchange where empty."""
     instruction: str = ""
     """An instruction at the head of every decision with evidence."""
     guidance: tuple[ExpertNote, ...] = ()
@@ -330,6 +335,10 @@ class Preset(settings.Frozen):
             )
         return found
 
+    def about(self, symbol: str) -> str:
+        """The first sentence of what is known of an asset, which names it and its sector; empty where nothing is."""
+        return cut_between_words(self.profiles.get(symbol, "").partition(". ")[0], _ABOUT)
+
     @property
     def reference_funds(self) -> tuple[str, ...]:
         """The funds whose trades guide its owners in training."""
@@ -436,6 +445,7 @@ def briefed(preset: Preset, briefing: Briefing | None) -> Preset:
         "preference": briefing.preference,
         "tools": None if briefing.tools is None else {name: preset.tools.get(name, {}) for name in briefing.tools},
         "instruction": briefing.instruction or None,
+        "currency": briefing.currency or None,
         "guidance": briefing.guidance or None,
     }
     changes = {name: value for name, value in own.items() if value is not None}

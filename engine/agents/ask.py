@@ -137,11 +137,12 @@ class Asker:
         own = {name: getattr(wish, name) for name in ("effort", "verbosity", "tier", "thinking")}
         return replace(self.options, **{name: value for name, value in own.items() if value is not None})
 
-    async def ask(self, agent: Agent[V, A], view: V, about: str = "") -> Reply[A]:
+    async def ask(self, agent: Agent[V, A], view: V, about: str = "", currency: str = "") -> Reply[A]:
         """Ask once, and once more with the complaint where the answer was malformed, broke a rule or left something
         out, which may be missing the second time. Then the agent abstains, as it does at once where the model refused
         or its answer was cut off. A model that refuses pictures is asked about their figures; a
-        question that is too long for it is shortened once. `about` says in a few words what the asset is.
+        question that is too long for it is shortened once. `about` says in a few words what the asset is, `currency`
+        what it is quoted in.
 
         Raises TryAgainLater and ConfigError where no answer could be had (`check_had`), and what the model raises.
         """
@@ -154,7 +155,7 @@ class Asker:
             owner=view.owner,
             sample=self.sample,
         )
-        question, more = render(agent.prompt, view, answer, model.sees, about), tuple[Message, ...]()
+        question, more = render(agent.prompt, view, answer, model.sees, about, currency=currency), tuple[Message, ...]()
         for attempt in (1, 2):
             question, result = await self._taken(key, question, more, agent, view)
             messages = question.messages + more
@@ -197,7 +198,8 @@ class Asker:
         """The question in the form that the model takes, and its result."""
         result, notes = await self._answer(key, question, more, agent, view), tuple[str, ...]()
         if _failed_by(result, FailureKind.NO_IMAGES):
-            question, notes = render(agent.prompt, view, agent.expects(view), False, question.about), result.notes
+            about, currency, notes = question.about, question.currency, result.notes
+            question = render(agent.prompt, view, agent.expects(view), False, about, currency=currency)
             result = await self._answer(key, question, more, agent, view)
         if _failed_by(result, FailureKind.TOO_LONG) and question.whole:
             before, question = question, question.shorter

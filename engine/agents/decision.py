@@ -175,7 +175,7 @@ class ReasoningSteps(Answer):
     """The steps before the action, in their order. Source: FinAgent §4.4 [A10]."""
 
     sentiment: Sentence
-    """Step 1: the direction in which the intelligence of today and of the past points, and why."""
+    """Step 1: the direction in which the intelligence since the last decision and that of the past point, and why."""
     price_view: Sentence
     """Step 2: bullish or bearish by the moves of the price, their horizons weighed against each other."""
     lessons: Sentence

@@ -39,7 +39,7 @@ WRITTEN = frozenset(
 """Fences of prompts around what a model wrote, and around what we made up as an example."""
 _TABLES = frozenset({"chart", "closes", "decisions", "record", "table", "tools"})
 """Fences around figures of our own."""
-_RECORDED = re.compile(r"(?<=%)\. Named: .*|(?<= of the portfolio): .*")
+_RECORDED = re.compile(r"(?<=%)\. Named: .*|(?<=\d% of the portfolio): .*")
 """A model's words in a line of the record."""
 _ITEM = re.compile(r"- \[[\w-]+\] \d{4}-\d\d-\d\d(?: (?P<kind>[\w-]+))?(?: \([^)]*\))?: ")
 """The beginning of an item or a memory with its number, which is no figure."""

@@ -18,6 +18,7 @@ from engine.agents.agent import Agent, Answer, Part, Reads, Sentence, View, plai
 from engine.agents.rendering import money, signed_percent
 from engine.domain.chart import ChartSpec
 from engine.domain.market import Symbol
+from engine.settings.values import Band
 
 HUNDRED = Decimal(100)
 
@@ -26,6 +27,7 @@ HUNDRED = Decimal(100)
 class StockFigures:
     """A stock of the portfolio after a session. Amounts in the quote currency.
 
+    about: what it is, in a few words; empty where nothing is known.
     price: the last close, within a session the price of the moment.
     change: of the price since the close before, a fraction.
     high, low, mean: of the last session; its mean is that of high, low and close, since a bar holds no trades.
@@ -49,6 +51,7 @@ class StockFigures:
     weight: Decimal
     chart: ChartSpec
     candles: ChartSpec
+    about: str = ""
 
     @property
     def trend(self) -> Decimal:
@@ -62,16 +65,17 @@ class StockFigures:
 
     def line(self, figures: bool) -> str:
         """The stock on one line; the closes only where they are not shown as a chart alone."""
+        asset = f"{self.symbol} ({plain(self.about)})" if self.about else self.symbol
         parts = [
-            f"{self.symbol}: price {money(self.price)} ({signed_percent(self.change)} since the close before)",
+            f"{asset}: price {money(self.price)} ({signed_percent(self.change)} since the close before)",
             f"high {money(self.high)}, low {money(self.low)}, mean {money(self.mean)}",
         ]
         if self.volume is not None:
             parts.append(f"volume {self.volume:.0f}")
         if figures:
-            closes = ", ".join(map(money, self.closes))
-            parts.append(f"closes of the last {len(self.closes)} sessions, oldest first: {closes}")
-            parts.append(f"{signed_percent(self.trend)} over them")
+            before = self.closes[:-1] if self.closes[-1] == self.price else self.closes
+            parts.append(f"closes of the {len(before)} sessions before, oldest first: {', '.join(map(money, before))}")
+            parts.append(f"{signed_percent(self.trend)} since the first of them")
         return "; ".join(parts)
 
     def holding(self) -> str:
@@ -90,6 +94,7 @@ class PortfolioView(View):
     stocks: those that have a price, in the order of the batch.
     cash, value: of the portfolio.
     cash_floor: part of the value that stays cash.
+    band: sizes of an order, in percent of the portfolio; None where any is taken.
     index_change: mean change of all stocks since the close before, a fraction.
     input: what a model that sees is shown of prices: figures, charts or both.
     strategy: in force.
@@ -106,6 +111,7 @@ class PortfolioView(View):
     strategy: str
     record: ChartSpec | None = None
     moment: datetime | None = None
+    band: Band | None = None
 
     @property
     def charts(self) -> tuple[ChartSpec, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args, get_origin
@@ -31,7 +31,7 @@ from engine.agents.agent import (
 )
 from engine.agents.character import MANNERS
 from engine.domain.chart import ChartSpec
-from engine.domain.decision import Comment, Outcome, ReadOutcome, SizingRule
+from engine.domain.decision import Action, Comment, Decision, Outcome, ReadOutcome, SizingRule
 from engine.domain.model_call import Message
 from engine.program_files import program_text, ships
 
@@ -45,7 +45,8 @@ _QUOTED = 2_000
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question as a model gets it; `seen` is False where the figures of its charts are given as text, `whole` where
-    half of its foreign text was left out; `about` is what the asset is, in a few words."""
+    half of its foreign text was left out; `about` is what the asset is, in a few words, `currency` what it is quoted
+    in."""
 
     system: str
     user: str
@@ -53,6 +54,7 @@ class Question:
     seen: bool
     whole: bool = True
     about: str = ""
+    currency: str = ""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -70,15 +72,21 @@ class Question:
         return f"{self.system}\n\n{self.user}"
 
 
-def render(prompt: Path, view: View, answer: type[Answer], sees: bool, about: str = "") -> Question:
+def render(
+    prompt: Path, view: View, answer: type[Answer], sees: bool, about: str = "", *, currency: str = ""
+) -> Question:
     """Render the question that a view and the fields of the answer make. `sees` is False for a model without vision:
-    it reads the figures of charts as text. `about` says in a few words what the asset is, where that is known."""
+    it reads the figures of charts as text. `about` says in a few words what the asset is, `currency` what it is quoted
+    in, where that is known."""
     seen = sees or not view.charts
     template = _template(prompt)
-    asset = f"{view.symbol} ({plain(about)})" if about else view.symbol
-    context = template.new_context({"view": view, "sees": seen, "fields": fields_of(answer), "asset": asset})
+    described = "; ".join(part for part in (plain(about), currency and f"quoted in {currency}") if part)
+    asset = f"{view.symbol} ({described})" if described else view.symbol
+    context = template.new_context(
+        {"view": view, "sees": seen, "fields": fields_of(answer), "asset": asset, "currency": currency}
+    )
     system, user = ("".join(template.blocks[part](context)).strip() for part in ("system", "user"))
-    return Question(system, user, view.charts, seen, about=about)
+    return Question(system, user, view.charts, seen, about=about, currency=currency)
 
 
 def render_complaint(reply: str, fault: str) -> tuple[Message, ...]:
@@ -132,6 +140,7 @@ def _environment(folder: Path) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(plain=plain, money=money, percent=percent, figure=_figure, outcome_line=_outcome_line)
+    environment.filters.update(ratio=ratio)
     environment.filters.update(
         signed_percent=signed_percent,
         recollection_line=recollection_line,
@@ -161,9 +170,9 @@ def _field_lines(answer: type[BaseModel], indent: str) -> Iterator[str]:
 
 
 def money(amount: Decimal | float) -> str:
-    """An amount to the cent, one below 1 with all its digits."""
+    """An amount to the cent, one below 1 with at most six significant digits."""
     exact = Decimal(str(amount))
-    return f"{exact:.2f}" if abs(exact) >= 1 or not exact else f"{exact.normalize():f}"
+    return f"{exact:.2f}" if abs(exact) >= 1 or not exact else f"{exact.normalize(Context(prec=6)):f}"
 
 
 def _figure(number: Decimal) -> str:
@@ -171,17 +180,34 @@ def _figure(number: Decimal) -> str:
     return f"{number.normalize():f}"
 
 
-def _outcome_line(outcome: Outcome) -> str:
-    made, move, asked = f"{outcome.action} {_figure(outcome.size)}", None, None
-    if isinstance(outcome, ReadOutcome):
-        move, asked = outcome.move, outcome.asked if outcome.was_cut else None
-    if asked is not None:
-        made = f"{asked.action} {_figure(asked.size)} asked, within the limits {made}"
-    moved = "" if move is None else f" (the asset itself {move * 100:+.2f}%)"
-    named = plain(outcome.key_factors.removeprefix("no rule: "), 300) or "nothing"
+def ratio(number: Decimal) -> str:
+    """A ratio, or a size in percent, with at most four significant digits."""
+    return f"{number.normalize(Context(prec=4)):f}"
+
+
+def done(outcome: Outcome, decision: Decision | None) -> str:
+    """The trade of an outcome; where code changed it, after what was asked and the reasons: `SELL 5 asked, nothing is
+    held to be sold: HOLD`."""
+    made = _trade(outcome.action, outcome.size)
+    if decision is None or not decision.cuts:
+        return made
+    asked = _trade(decision.proposal.action, decision.cuts[0].asked)
+    return f"{asked} asked, {'; '.join(cut.reason for cut in decision.cuts)}: {made}"
+
+
+def _trade(action: Action, size: Decimal) -> str:
+    return f"{action} {ratio(size)}" if size else action.value
+
+
+def _outcome_line(outcome: Outcome, named: bool = True) -> str:
+    """A line of the record; without the words that the decision named where they stand elsewhere in the question."""
+    move, decision = (outcome.move, outcome.decision) if isinstance(outcome, ReadOutcome) else (None, None)
+    moved = "" if move is None else f" (the asset itself {signed_percent(move)})"
+    words = plain(outcome.key_factors.removeprefix("no rule: "), 300) or "nothing"
     return (
-        f"{outcome.decision_session}: {made}, close {money(outcome.close)}, reward {outcome.reward * 100:+.3f}%"
-        f"{moved}, cumulative {outcome.cumulative * 100:+.2f}%. Named: {named}"
+        f"{outcome.decision_session}: {done(outcome, decision)}, close {money(outcome.close)}, "
+        f"reward {percent(outcome.reward, '+', 3)}{moved}, cumulative {signed_percent(outcome.cumulative)}"
+        f"{f'. Named: {words}' if named else ''}"
     )
 
 
@@ -190,11 +216,13 @@ def _comment_line(comment: Comment) -> str:
     return f"Round {comment.round}, {plain(comment.author, 40)} {comment.stance}: {plain(comment.text)}"
 
 
-def percent(fraction: Decimal) -> str:
-    """A fraction of 1 in percent, two digits after the point."""
-    return f"{fraction * 100:.2f}%"
+def percent(fraction: Decimal | float, sign: str = "", places: int = 2) -> str:
+    """A fraction of 1 in percent, with two digits after the point or `places`, and at most four significant ones."""
+    percents = fraction * 100
+    whole = len(f"{abs(percents):.{places}f}".partition(".")[0])
+    return f"{percents:{sign}.{max(0, min(places, 4 - whole))}f}%"
 
 
 def signed_percent(fraction: Decimal | float) -> str:
-    """A fraction of 1 in percent with its sign, two digits after the point."""
-    return f"{fraction * 100:+.2f}%"
+    """A fraction of 1 in percent with its sign, otherwise as `percent`."""
+    return percent(fraction, "+")

@@ -15,7 +15,7 @@ from math import isnan
 from statistics import fmean
 
 from engine.agents.portfolio import StockFigures
-from engine.agents.rendering import signed_percent
+from engine.agents.rendering import done, signed_percent
 from engine.agents.tools import TriedStrategy, without_strategy
 from engine.cycle.turn import Turn
 from engine.domain.chart import ChartSpec, Line
@@ -65,34 +65,40 @@ def portfolio_facts(
 ) -> PortfolioFacts:
     """The facts of an owner's portfolio. `bars` are those of the symbols that have a bar of the last session; positions
     are the owner's."""
-    window, past = preset.portfolio.window, _past(turn, owner)
+    past = _past(turn, owner)
     known = {symbol: rows for symbol, rows in bars.items() if len(rows) > 1}
     library = _library(turn, owner, known)
     decided = max((one.decision_session for one in past), default=None)
     last = [one for one in past if one.decision_session == decided]
     position = next(iter(positions.values()))
     return PortfolioFacts(
-        stocks=tuple(_figures(turn, rows, positions[symbol], window, past) for symbol, rows in known.items()),
+        stocks=tuple(_figures(turn, rows, positions[symbol], preset, past) for symbol, rows in known.items()),
         cash=position.cash,
         value=position.value,
         strategy=library[-1].text if library else preset.portfolio.strategy,
-        decisions=tuple(_decision_line(turn, one) for one in last if one.size or one.reward),
+        decisions=tuple(_decision_line(turn, one) for one in last if one.size or one.reward or _is_cut(turn, one)),
         day_return=float(sum((one.reward for one in last), ZERO)) if last else None,
         market_return=_market_return(known, last[-1].decision_session, last[-1].session) if last else 0.0,
         library=library,
-        record=by_day_numbers(_record(known, window, past)) if past else None,
+        record=by_day_numbers(_record(known, preset.portfolio.window, past)) if past else None,
         absent=tuple(f"{symbol}: no price" for symbol in turn.universe if symbol not in known),
     )
 
 
 def _figures(
-    turn: Turn, bars: PriceHistory, position: PositionContext, window: int, past: Sequence[Outcome]
+    turn: Turn, bars: PriceHistory, position: PositionContext, preset: Preset, past: Sequence[Outcome]
 ) -> StockFigures:
-    symbol, price, before = bars.symbol, position.price, from_nano(bars.close[-1 if turn.within_session else -2])
+    window, symbol, price, before = (
+        preset.portfolio.window,
+        bars.symbol,
+        position.price,
+        from_nano(bars.close[-1 if turn.within_session else -2]),
+    )
     trades = [(one.decision_session, one.action, one.size) for one in past if one.symbol == symbol]
     high, low, volume = from_nano(bars.high[-1]), from_nano(bars.low[-1]), bars.volume[-1]
     return StockFigures(
         symbol=symbol,
+        about=preset.about(symbol),
         price=price,
         change=price / before - 1,
         high=high,
@@ -140,11 +146,17 @@ def _past(turn: Turn, owner: str) -> list[Outcome]:
 
 
 def _decision_line(turn: Turn, outcome: Outcome) -> str:
-    """A decision that traded, or whose position earned something, with its reason where it traded."""
+    """A decision that traded, that code changed, or whose position earned something, with its reason where it
+    traded."""
     made = turn.history.opinion(outcome) if outcome.size else None
     reason = "" if made is None else f": {without_strategy(made.reason)[0]}"
-    size = f" {outcome.size.normalize():f} % of the portfolio" if outcome.size else ""
-    return f"{outcome.symbol}: {outcome.action}{size}, earned {signed_percent(outcome.reward)} of the portfolio{reason}"
+    traded = f"{done(outcome, turn.history.decision(outcome))}{' % of the portfolio' if outcome.size else ''}"
+    return f"{outcome.symbol}: {traded}, earned {signed_percent(outcome.reward)} of the portfolio{reason}"
+
+
+def _is_cut(turn: Turn, outcome: Outcome) -> bool:
+    decision = turn.history.decision(outcome)
+    return decision is not None and bool(decision.cuts)
 
 
 def _library(turn: Turn, owner: str, bars: Mapping[Symbol, PriceHistory]) -> tuple[TriedStrategy, ...]:

@@ -30,7 +30,6 @@ from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symbol, from_nano
 from engine.domain.model_call import ModelKind
 from engine.domain.order import ZERO, PositionContext
-from engine.domain.text import cut_between_words
 from engine.errors import PaperdeskError
 from engine.market.figures import MOMENTUM_SESSIONS, PriceMove, last_sessions, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
@@ -39,8 +38,6 @@ from engine.settings.owners import Owner
 from memory.record import Item
 
 T = TypeVar("T")
-_ABOUT = 160
-"""Characters of what an asset is, beside its ticker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +114,6 @@ class StepContext:
         return profile_of(self.traits, self.preset.profiles.get(self.symbol, ""))
 
     @property
-    def about(self) -> str:
-        """The first sentence of what is known of the asset, which names it and its sector; empty where nothing is."""
-        return cut_between_words(self.preset.profiles.get(self.symbol, "").partition(". ")[0], _ABOUT)
-
-    @property
     def news(self) -> Sequence[NewsItem]:
         """The news since the last decision; none where it is withheld."""
         if self.preset.withholds_news:
@@ -158,10 +150,12 @@ class StepContext:
 
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
         """The owner's last outcomes in the symbol, at most `last`, each with the close of the decision's own session
-        the move that followed, and what was asked, on the price basis of today's bars."""
+        the move that followed, and its decision, on the price basis of today's bars."""
         history = self.turn.history
         return tuple(
-            ReadOutcome.of(one, self._close_by(one.decision_session), self._close_by(one.session), history.opinion(one))
+            ReadOutcome.of(
+                one, self._close_by(one.decision_session), self._close_by(one.session), history.decision(one)
+            )
             for one in history.of(self.symbol, self.owner, last)
         )
 
@@ -217,7 +211,7 @@ class StepContext:
                 step=view.question or agent.questions[0],
             )
         )
-        reply = await self.asker.ask(agent, view, self.about)
+        reply = await self.asker.ask(agent, view, self.preset.about(self.symbol), self.preset.currency)
         if agent.name != self._deciding:
             self.sources.add(agent.name, view, reply, by_rules=self._asks_rules(agent.name))
         return reply

@@ -22,11 +22,13 @@ class TradingHistory:
     goes on; the record that agents read begins with the first decision of the test (`since`), as its books do: what
     training earned, by actions that the next move set, is no record of theirs.
 
-    An opinion of a later cycle takes the place of one of the same session: a session's outcome is that of its last.
+    An opinion or a decision of a later cycle takes the place of one of the same session: a session's outcome is that of
+    its last.
     """
 
     outcomes: Mapping[tuple[Symbol, str], tuple[Outcome, ...]] = field(default_factory=dict)
     opinions: Mapping[tuple[Symbol, str, date], Opinion] = field(default_factory=dict)
+    decisions: Mapping[tuple[Symbol, str, date], Decision] = field(default_factory=dict)
     since: date = date.min
 
     def record(self, symbol: Symbol, owner: str) -> tuple[Outcome, ...]:
@@ -53,10 +55,17 @@ class TradingHistory:
         """The opinion that an outcome is of; None where it is not known."""
         return self.opinions.get((outcome.symbol, outcome.owner, outcome.decision_session))
 
-    def with_opinions(self, opinions: Iterable[Opinion]) -> TradingHistory:
-        """The history with a cycle's opinions added."""
-        added = {(one.key.symbol, one.key.owner, one.key.session): one for one in opinions}
-        return replace(self, opinions={**self.opinions, **added})
+    def decision(self, outcome: Outcome) -> Decision | None:
+        """The decision that an outcome is of; None of an opinion that was combined with others."""
+        return self.decisions.get((outcome.symbol, outcome.owner, outcome.decision_session))
+
+    def with_opinions(self, opinions: Iterable[Opinion], decisions: Iterable[Decision] = ()) -> TradingHistory:
+        """The history with a cycle's opinions and decisions added."""
+        return replace(
+            self,
+            opinions={**self.opinions, **{(one.key.symbol, one.key.owner, one.key.session): one for one in opinions}},
+            decisions={**self.decisions, **{(o.key.symbol, o.key.owner, o.key.session): o for o in decisions}},
+        )
 
     def with_outcomes(self, rows: Iterable[Outcome]) -> TradingHistory:
         """The history with outcomes added that became known."""

@@ -100,6 +100,7 @@ class Opinion:
     unresolved_figures: numbers that the reason quotes and that appear nowhere in its inputs; those of reports that it
         read follow, each with its agent.
     confidence: from 0 to 1; None where the owner states none.
+    cuts: changes that code made to the size of its advice; the journal keeps them with the decision alone.
     """
 
     key: DecisionKey
@@ -110,6 +111,7 @@ class Opinion:
     evidence: tuple[str, ...] = ()
     unresolved_figures: tuple[str, ...] = ()
     confidence: Decimal | None = None
+    cuts: tuple[Cut, ...] = field(default=(), compare=False)
 
     @property
     def abstained(self) -> bool:
@@ -165,9 +167,7 @@ class Decision:
     def requested_size(self) -> Decimal:
         """The size that was asked for, in percent of the portfolio; where none was named, that of the trade before the
         limits."""
-        if self.proposal.size:
-            return Decimal(self.proposal.size)
-        return self.cuts[0].asked if self.cuts else self.size
+        return self.cuts[0].asked if self.cuts else Decimal(self.proposal.size) or self.size
 
     @property
     def opinion(self) -> Opinion:
@@ -227,23 +227,17 @@ class Outcome:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOutcome(Outcome):
     """An outcome as agents read it: `close` is that of `decision_session`, `move` the asset's own from there to the
-    close of `session`, as a fraction; None where the bars do not reach. `asked` is the opinion that it came of, where
-    that is known."""
+    close of `session`, as a fraction; None where the bars do not reach. `decision` is the one that it came of; None of
+    an opinion that was combined with others."""
 
     move: Decimal | None = None
-    asked: Opinion | None = None
-
-    @property
-    def was_cut(self) -> bool:
-        """True where a limit has changed what was asked; an opinion that names no size asks for an action alone."""
-        asked = self.asked
-        return asked is not None and (asked.action is not self.action or asked.size not in {0, self.size})
+    decision: Decision | None = None
 
     @classmethod
-    def of(cls, outcome: Outcome, close: Decimal, after: Decimal, asked: Opinion | None = None) -> ReadOutcome:
+    def of(cls, outcome: Outcome, close: Decimal, after: Decimal, decision: Decision | None = None) -> ReadOutcome:
         """An outcome with the closes that lie before and after it, 0 where one is not known."""
         known = {field.name: getattr(outcome, field.name) for field in fields(Outcome)} | {"close": close}
-        return cls(**known, move=after / close - 1 if close and after else None, asked=asked)
+        return cls(**known, move=after / close - 1 if close and after else None, decision=decision)
 
 
 class Advice(StrEnum):

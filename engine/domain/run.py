@@ -309,6 +309,7 @@ class Briefing:
     """The user's additions to a preset. Source: InvestorBench A.1 [I6]; FinAgent §4.4 [A7, A8].
 
     profiles: descriptions of assets and their sectors by symbol [I6].
+    currency: what the portfolio is quoted in.
     risk: the risk character; None: the preset's.
     preference: the trader's preference [A8]; None: the preset's.
     tools: rule strategies that the decision reads; None: the preset's.
@@ -322,6 +323,7 @@ class Briefing:
     tools: tuple[str, ...] | None = None
     instruction: str = ""
     guidance: tuple[ExpertNote, ...] = ()
+    currency: str = ""
 
 
 def carried_forward(

@@ -343,7 +343,9 @@ def agent_spec(
         warm_up_from=table.warm_up_from if training else None,
         preset=preset,
         convention=table.convention,
-        briefing=Briefing(guidance=guidance),  # the rest of a desk's own briefing is no part of a paper
+        briefing=Briefing(
+            guidance=guidance, currency=LISTED.of(symbol).currency
+        ),  # the rest of a desk's own briefing is no part of a paper
         **rest,
     )
 

@@ -118,7 +118,7 @@ def backtest_turn(
         for row in reader.outcomes(run.id)
         if market.calendars.get(row.symbol, calendar).last_closed(now) >= row.session
     ]
-    before = [made.opinion for made in reader.decisions(run.id) if made.key.session < session]
+    before = [made for made in reader.decisions(run.id) if made.key.session < session]
     orders = [one for one in reader.orders(run.id, session=session) if one.cycle == 1]
     since = decided_sessions(calendar, windows(spec, calendar)[1], rules)[0] if part == TEST else date.min
     return RecordedTurn(
@@ -128,7 +128,7 @@ def backtest_turn(
         cycle=1,
         calendar=calendar,
         inputs=close_inputs(spec.symbols, portfolio, market, calendar, session),
-        history=TradingHistory(since=since).with_outcomes(rows).with_opinions(before),
+        history=TradingHistory(since=since).with_outcomes(rows).with_opinions((one.opinion for one in before), before),
         orders=tuple(one.decided or one.order for one in orders),
         hindsight_until=decision_time(calendar, windows(spec, calendar)[0][-1]) if part == WARM_UP else None,
         books=_owner_books(reader.equity(run.id, part, book=None), session),
@@ -152,6 +152,7 @@ def desk_turn(
         if earlier.session is not None and (earlier.session, earlier.cycle) <= (session, cycle):
             history = history.with_outcomes(reader.outcomes(earlier.id))
     orders = [one for one in reader.orders(run.id, session=session) if one.cycle == cycle]
+    before = [made for made in reader.decisions() if made.key.session < session]
     return RecordedTurn(
         run=run,
         desk=desk,
@@ -159,7 +160,7 @@ def desk_turn(
         cycle=cycle,
         calendar=calendar,
         inputs=inputs,
-        history=history.with_opinions(made.opinion for made in reader.decisions() if made.key.session < session),
+        history=history.with_opinions((one.opinion for one in before), before),
         orders=tuple(one.decided or one.order for one in orders),
         books=_owner_books(reader.equity(book=None), session),
     )

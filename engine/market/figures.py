@@ -21,12 +21,14 @@ SPANS = (1, 5, 20)
 @dataclass(frozen=True, slots=True)
 class PriceFigures:
     """The last close, its change over 1, 5 and 20 sessions as far as the bars reach, and over 14 sessions the RSI
-    (0 to 100) and the average true range; None where there are too few bars. Prices in the quote currency."""
+    (0 to 100) and the average true range; None where there are too few bars. Prices in the quote currency. `session` is
+    that of the last close."""
 
     close: Decimal
     moves: tuple[PriceMove, ...] = ()
     rsi: float | None = None
     atr: Decimal | None = None
+    session: date | None = None
 
 
 @lru_cache(maxsize=2)
@@ -41,6 +43,7 @@ def price_figures(bars: PriceHistory) -> PriceFigures:
         moves=moves,
         rsi=_last(rsi(close)),
         atr=None if swing is None else Decimal(f"{swing:.9f}"),
+        session=bars.session(last),
     )
 
 

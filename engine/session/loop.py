@@ -118,7 +118,7 @@ async def _decide(context: SessionContext, turn: Turn, state: RunState) -> tuple
     context.recorder.decided(turn, result, books.waiting)
     return result, replace(
         state,
-        history=state.history.with_opinions(result.opinions),
+        history=state.history.with_opinions(result.opinions, result.decisions),
         awaiting=(*state.awaiting, *result.decisions),
         opinions=(*state.opinions, *result.combined),
         books=books,

@@ -283,7 +283,7 @@ def desk_state(reader: JournalReader) -> RunState:
     decided = {made.key for made in decisions}
     opinions = sorted(reader.opinions(), key=lambda made: made.key.cycle)
     made = [*(decision.opinion for decision in decisions), *opinions]
-    history = TradingHistory().with_outcomes(reader.outcomes()).with_opinions(made)
+    history = TradingHistory().with_outcomes(reader.outcomes()).with_opinions(made, decisions)
     known = {(row.decision_session, row.symbol, row.owner) for rows in history.outcomes.values() for row in rows}
     awaiting = _latest(decisions, known)
     combined = _latest([one for one in opinions if one.key not in decided], known)

@@ -573,7 +573,8 @@ _BRIEFING = "briefing"
 
 def configured_briefing(services: Services, data: DataSpec, symbols: Sequence[Symbol]) -> Briefing:
     """The configured briefing on some symbols; on the demo market each listing has a profile. Raises ConfigError for
-    a profile's file that cannot be read, MissingData and MalformedData for one of notes."""
+    a profile's file that cannot be read, MissingData and MalformedData for one of notes, UsageError for symbols that
+    cannot be in one portfolio."""
     config, desk = services.config, services.config.desk
     return Briefing(
         profiles=tuple(_profiles(services, data, symbols)),
@@ -582,6 +583,7 @@ def configured_briefing(services: Services, data: DataSpec, symbols: Sequence[Sy
         tools=desk.tools,
         instruction=desk.instruction or "",
         guidance=configured_guidance(config, symbols),
+        currency=config.exchanges.of_portfolio(symbols).currency,
     )
 
 
