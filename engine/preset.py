@@ -220,7 +220,7 @@ class Preset(settings.Frozen):
     profiles: dict[str, str] = {}
     """Descriptions of assets and their sectors, by symbol. Source: InvestorBench A.1 [I6]."""
     currency: str = ""
-    """Currency that the portfolio is quoted in, as prompts name it; by its exchange where empty."""
+    """Currency of amounts in prompts, where a run does not name that of its portfolio."""
     instruction: str = ""
     """An instruction at the head of every decision with evidence."""
     guidance: tuple[ExpertNote, ...] = ()

@@ -185,10 +185,10 @@ def ratio(number: Decimal) -> str:
     return f"{number.normalize(Context(prec=4)):f}"
 
 
-def done(outcome: Outcome, decision: Decision | None) -> str:
-    """The trade of an outcome; where code changed it, after what was asked and the reasons: `SELL 5 asked, nothing is
-    held to be sold: HOLD`."""
-    made = _trade(outcome.action, outcome.size)
+def done(outcome: Outcome, decision: Decision | None, note: str = "") -> str:
+    """The trade of an outcome with code's note; where limits changed it, after what was asked and their reasons: `SELL
+    5 asked, nothing is held to be sold: HOLD`."""
+    made = f"{_trade(outcome.action, outcome.size)}{f' ({note})' if note else ''}"
     if decision is None or not decision.cuts:
         return made
     asked = _trade(decision.proposal.action, decision.cuts[0].asked)
@@ -201,11 +201,11 @@ def _trade(action: Action, size: Decimal) -> str:
 
 def _outcome_line(outcome: Outcome, named: bool = True) -> str:
     """A line of the record; without the words that the decision named where they stand elsewhere in the question."""
-    move, decision = (outcome.move, outcome.decision) if isinstance(outcome, ReadOutcome) else (None, None)
-    moved = "" if move is None else f" (the asset itself {signed_percent(move)})"
+    read = outcome if isinstance(outcome, ReadOutcome) else ReadOutcome.of(outcome, outcome.close, Decimal(0))
+    moved = "" if read.move is None else f" (the asset itself {signed_percent(read.move)})"
     words = plain(outcome.key_factors.removeprefix("no rule: "), 300) or "nothing"
     return (
-        f"{outcome.decision_session}: {done(outcome, decision)}, close {money(outcome.close)}, "
+        f"{outcome.decision_session}: {done(outcome, read.decision, read.note)}, close {money(outcome.close)}, "
         f"reward {percent(outcome.reward, '+', 3)}{moved}, cumulative {signed_percent(outcome.cumulative)}"
         f"{f'. Named: {words}' if named else ''}"
     )

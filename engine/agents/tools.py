@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from engine.agents.agent import plain
+from engine.agents.rendering import signed_percent
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.run import ExpertNote
 from engine.errors import MalformedData, MissingData
@@ -99,7 +100,7 @@ def track_record(sides: Sequence[int], bars: PriceHistory) -> str:
     held = bars.close[-1] / bars.close[first] - 1
     return (
         f"Record since {bars.session(first)}: {right} of {len(signals)} signals right; invested by them "
-        f"{grown - 1:+.2%}, always invested {held:+.2%}."
+        f"{signed_percent(grown - 1)}, always invested {signed_percent(held)}."
     )
 
 

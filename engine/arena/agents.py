@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
 from engine.agents.agent import Agent, Answer, Part, Reads, Sentence, View, plain
 from engine.agents.rendering import money, signed_percent
+from engine.arena.rules import ArenaRules
 from engine.arena.view import MarketView, StockView, Wish
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
 from engine.domain.order import Side
@@ -92,7 +93,7 @@ class TraderView(View):
     name, profession, horizon: of its persona; the horizon in years.
     traders: at the table.
     market: the market and the own account.
-    fee: charged a day, part of the wealth.
+    rules: of the market.
     index_change: mean change of all stocks since the last close.
     input: what the model is shown of prices: figures, charts or both.
     charted, record: a chart of every stock, and of the own trades and wealth, where charts are shown.
@@ -104,7 +105,7 @@ class TraderView(View):
     horizon: int
     traders: int
     market: MarketView
-    fee: Decimal
+    rules: ArenaRules
     index_change: Decimal
     input: Literal["text", "charts", "both"]
     charted: tuple[Charted, ...]
@@ -168,12 +169,13 @@ class TraderView(View):
 
 def _stock_line(stock: StockView, figures: bool) -> str:
     parts = [f"{stock.name}: price {money(stock.price)} ({signed_percent(stock.change)} today)"]
-    # Before the first trade of a day all three are the price, as in appendix C.
-    prices, volume = [price for price, _ in stock.today] or [stock.price], sum(count for _, count in stock.today)
-    mean = sum(prices, Decimal(0)) / len(prices)
-    parts.append(
-        f"{volume} shares traded today, high {money(max(prices))}, low {money(min(prices))}, mean {money(mean)}"
-    )
+    if stock.today:
+        prices, volume = [price for price, _ in stock.today], sum(count for _, count in stock.today)
+        mean = sum(prices, Decimal(0)) / len(prices)
+        high, low = money(max(prices)), money(min(prices))
+        parts.append(f"{volume} shares traded today, high {high}, low {low}, mean {money(mean)}")
+    else:
+        parts.append("no shares traded today")
     if stock.bid is not None or stock.ask is not None:
         sides = (("bid", stock.bid), ("ask", stock.ask))
         parts.append(", ".join(f"best {name} {money(price)}" for name, price in sides if price is not None))
@@ -253,6 +255,8 @@ class OrdersView(TraderView):
 
     findings: tuple[str, ...]
     notes: tuple[str, ...]
+    bounds: ClassVar = BOUNDS
+    most_orders: ClassVar = MOST_ORDERS
 
 
 class OrderAnswer(Part):

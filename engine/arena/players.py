@@ -227,7 +227,7 @@ class PersonaPlayer:
             "horizon": persona.horizon,
             "traders": len(market.agents),
             "market": view,
-            "fee": market.rules.fee_rate,
+            "rules": market.rules,
             "index_change": sum(changes, Decimal(0)) / len(changes),
             "input": persona.input,
             "charted": self._charted(market, view) if shown else (),

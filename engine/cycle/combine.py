@@ -205,7 +205,7 @@ def _request(
 
 
 def _decision(opinion: Opinion, request: Request, result: Approved | Refused | None) -> Decision:
-    action, allowed, cuts = request.sized.action, request.sized.size, opinion.cuts + request.sized.cuts
+    action, allowed, cuts = request.sized.action, request.sized.size, request.sized.cuts
     if isinstance(result, Approved):
         allowed, cuts = result.size, cuts + result.cuts
     elif result is not None:

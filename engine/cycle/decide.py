@@ -25,7 +25,7 @@ from engine.cycle.debate import HeldDebate
 from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.step import Analysis, Finding, Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
-from engine.domain.decision import EXTENDED, Action, Cut, DecisionKey, Opinion, Recollection, SizingRule, trade_of
+from engine.domain.decision import EXTENDED, Action, DecisionKey, Opinion, Recollection, SizingRule, trade_of, with_note
 from engine.domain.market import Symbol
 from engine.domain.order import ZERO
 from engine.market.figures import price_figures
@@ -122,9 +122,10 @@ def _sized(opinion: Opinion, preset: Preset, dissent: float) -> Opinion:
     size = max(Decimal(1), (opinion.size * share).quantize(Decimal(1), ROUND_HALF_UP))
     if size == opinion.size:
         return opinion
-    by_agreement = preset.debate.size == "agreement"
-    why = f"the others differ by {dissent:.2f} of the scale" if by_agreement else f"its confidence is {share:.2f}"
-    return replace(opinion, size=size, cuts=(Cut(preset.debate.size, opinion.size, size, why),))
+    why = f"the others differ by {dissent:.2f} of the scale" if preset.debate.size == "agreement" else "by confidence"
+    return replace(
+        opinion, size=size, reason=with_note(opinion.reason, f"{opinion.size:f} % becomes {size:f} %: {why}")
+    )
 
 
 def _driving(handles: Iterable[str], given: Sequence[Recollection]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from engine.agents.ask import Reply
 from engine.agents.character import manner_of, traits_of
 from engine.agents.immediate import IMMEDIATE, ImmediateReflection, ImmediateView
 from engine.agents.past import PastSummary
-from engine.agents.rendering import money
+from engine.agents.rendering import money, ratio
 from engine.cycle.received import lesson
 from engine.cycle.step import Finding, Gathered, OwnAnswer, StepContext, finding_of
 from engine.domain import decision as kinds
@@ -71,7 +71,7 @@ async def on_decisions(context: StepContext, gathered: Gathered) -> Finding[agen
         *context.subject,
         chart,
         outcomes=past,
-        reasons=tuple("" if opinion is None else opinion.reason for opinion in opinions),
+        reasons=tuple("" if opinion is None else opinion.explanation for opinion in opinions),
         intelligence=gathered.summary,
         lessons=context.lessons(kind, gathered.received.queries),
     )
@@ -196,9 +196,9 @@ def with_trade(
         return item
     volume = "no trade"
     if order is not None and order.notional is not None:
-        volume = f"{decision.size.normalize():f}% of the portfolio for {money(order.notional)}"
+        volume = f"{ratio(decision.size)}% of the portfolio for {money(order.notional)}"
     elif order is not None and order.quantity is not None:
-        volume = f"{decision.size.normalize():f}% of the portfolio, {order.quantity.normalize():f} shares"
+        volume = f"{ratio(decision.size)}% of the portfolio, {order.quantity.normalize():f} shares"
     returned = "nothing returned before"
     if before is not None:
         returned = f"the decision of {before.decision_session} returned {before.reward:+.3%}"

@@ -151,13 +151,12 @@ class StepContext:
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
         """The owner's last outcomes in the symbol, at most `last`, each with the close of the decision's own session
         the move that followed, and its decision, on the price basis of today's bars."""
-        history = self.turn.history
-        return tuple(
-            ReadOutcome.of(
-                one, self._close_by(one.decision_session), self._close_by(one.session), history.decision(one)
-            )
-            for one in history.of(self.symbol, self.owner, last)
-        )
+        return tuple(map(self._read, self.turn.history.of(self.symbol, self.owner, last)))
+
+    def _read(self, one: Outcome) -> ReadOutcome:
+        history, before, after = self.turn.history, self._close_by(one.decision_session), self._close_by(one.session)
+        opinion = history.opinion(one)
+        return ReadOutcome.of(one, before, after, history.decision(one), "" if opinion is None else opinion.note)
 
     def outcomes_shown(self, sessions: int) -> tuple[Outcome, ...]:
         """All of the owner's outcomes in the symbol that became known in the last `sessions` sessions of the bars."""

@@ -87,6 +87,14 @@ class Proposal:
     abstained_because: str = ""
 
 
+_NOTE = "\nSized by code: "
+
+
+def with_note(reason: str, note: str) -> str:
+    """A model's reason with a note of code's below it."""
+    return f"{reason}{_NOTE}{note}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
     """The opinion of one owner on one symbol in one cycle, before opinions are combined and limited.
@@ -94,13 +102,12 @@ class Opinion:
     key: its `owner` is the one who has the opinion.
     action: ABSTAIN where no valid answer came; an abstention does not vote.
     size: percent of the portfolio as asked, 0 where none is named.
-    reason: the explanation, or the reason why there is none.
+    reason: the explanation, or the reason why there is none; a note of code's stands below it (`with_note`).
     rule: the sizing rule that it rests on, None where advice names none.
     evidence: ids of the memories that it cites.
     unresolved_figures: numbers that the reason quotes and that appear nowhere in its inputs; those of reports that it
         read follow, each with its agent.
     confidence: from 0 to 1; None where the owner states none.
-    cuts: changes that code made to the size of its advice; the journal keeps them with the decision alone.
     """
 
     key: DecisionKey
@@ -111,7 +118,6 @@ class Opinion:
     evidence: tuple[str, ...] = ()
     unresolved_figures: tuple[str, ...] = ()
     confidence: Decimal | None = None
-    cuts: tuple[Cut, ...] = field(default=(), compare=False)
 
     @property
     def abstained(self) -> bool:
@@ -119,9 +125,19 @@ class Opinion:
         return self.action is Action.ABSTAIN
 
     @property
+    def explanation(self) -> str:
+        """The reason without code's note."""
+        return self.reason.partition(_NOTE)[0]
+
+    @property
+    def note(self) -> str:
+        """Code's note on the reason; empty where there is none."""
+        return self.reason.partition(_NOTE)[2]
+
+    @property
     def key_factors(self) -> str:
         """The rule and the begin of the reason, as outcomes keep them."""
-        return cut_between_words(f"{self.rule or 'no rule'}: {self.reason}", 240)
+        return cut_between_words(f"{self.rule or 'no rule'}: {self.explanation}", 240)
 
     @property
     def proposal(self) -> Proposal:
@@ -167,7 +183,9 @@ class Decision:
     def requested_size(self) -> Decimal:
         """The size that was asked for, in percent of the portfolio; where none was named, that of the trade before the
         limits."""
-        return self.cuts[0].asked if self.cuts else Decimal(self.proposal.size) or self.size
+        if self.proposal.size:
+            return Decimal(self.proposal.size)
+        return self.cuts[0].asked if self.cuts else self.size
 
     @property
     def opinion(self) -> Opinion:
@@ -227,17 +245,20 @@ class Outcome:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOutcome(Outcome):
     """An outcome as agents read it: `close` is that of `decision_session`, `move` the asset's own from there to the
-    close of `session`, as a fraction; None where the bars do not reach. `decision` is the one that it came of; None of
-    an opinion that was combined with others."""
+    close of `session`, as a fraction; None where the bars do not reach. `decision` is the one that it came of, None of
+    an opinion that was combined with others; `note` is code's note on the opinion."""
 
     move: Decimal | None = None
     decision: Decision | None = None
+    note: str = ""
 
     @classmethod
-    def of(cls, outcome: Outcome, close: Decimal, after: Decimal, decision: Decision | None = None) -> ReadOutcome:
+    def of(
+        cls, outcome: Outcome, close: Decimal, after: Decimal, decision: Decision | None = None, note: str = ""
+    ) -> ReadOutcome:
         """An outcome with the closes that lie before and after it, 0 where one is not known."""
         known = {field.name: getattr(outcome, field.name) for field in fields(Outcome)} | {"close": close}
-        return cls(**known, move=after / close - 1 if close and after else None, decision=decision)
+        return cls(**known, move=after / close - 1 if close and after else None, decision=decision, note=note)
 
 
 class Advice(StrEnum):

@@ -69,12 +69,12 @@ RENAMED: Mapping[type, Mapping[str, str]] = {
 
 
 def row_of(value: Any, *without: str) -> Row:
-    """The fields of a value as columns, without those named and those that do not count in comparisons."""
+    """The fields of a value as columns, without those named."""
     renamed = RENAMED.get(type(value), {})
     row: Row = {}
     for field in fields(value):
         part = getattr(value, field.name)
-        if field.name in without or not field.compare:
+        if field.name in without:
             continue
         if type(part) in FLATTENED:
             row |= row_of(part)
@@ -194,7 +194,6 @@ def _builders(kind: Any) -> tuple[tuple[str, Callable[[Mapping[str, Any]], Any]]
             else partial(_field_of, renamed.get(field.name, field.name), _converter(hints[field.name])),
         )
         for field in fields(kind)
-        if field.compare
     )
 
 

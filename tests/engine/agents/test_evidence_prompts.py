@@ -16,7 +16,7 @@ from engine.agents.agent import View, one_line
 from engine.agents.reflections import PerformanceView
 from engine.agents.registry import registered
 from engine.agents.rendering import render
-from engine.domain.decision import Action, DecisionKey, Opinion, ReadOutcome, TradeValues
+from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal, ReadOutcome, TradeValues
 from engine.market.figures import PriceMove
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import outcome
@@ -254,9 +254,11 @@ def test_the_levels_are_told_with_what_each_trades() -> None:
 def test_the_record_tells_what_was_asked_and_what_the_limits_made_of_it() -> None:
     held = outcome(1, Action.HOLD)
     key = DecisionKey("run", held.decision_session, 1, "MSFT", "desk")
-    asked = Opinion(key=key, action=Action.SELL, size=Decimal(5), reason="It turned.")
-    kept = replace(asked, action=Action.HOLD, size=Decimal(0))
-    for opinion, told_as in ((asked, "SELL 5 asked, within the limits HOLD 0"), (kept, "HOLD 0")):
-        read = ReadOutcome.of(held, Decimal(180), Decimal(181), opinion)
+    cut = Cut("holding", Decimal(5), Decimal(0), "nothing is held to be sold")
+    sale = Proposal(Action.SELL, 5, None, "It turned.")
+    refused = Decision(key=key, action=Action.HOLD, size=Decimal(0), proposal=sale, cuts=(cut,))
+    kept = replace(refused, proposal=replace(sale, action=Action.HOLD, size=0), cuts=())
+    for decision, told_as in ((refused, "SELL 5 asked, nothing is held to be sold: HOLD"), (kept, "HOLD")):
+        read = ReadOutcome.of(held, Decimal(180), Decimal(181), decision)
         _, user = rendered("performance-reflection", PerformanceView("MSFT", some.DAY, "desk", "short", (read,)))
         assert f": {told_as}, close 180.00" in user
