@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import (
-    Agent,
-    Answer,
-    ChartedView,
-    Part,
-    Reads,
-    Sentence,
-    View,
-    cut_note,
-    plain,
-    recollection_line,
-    shortened,
-)
+from engine.agents.agent import Agent, Answer, ChartedView, Part, Reads, Sentence, View, cut_note, plain, shortened
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
 from engine.agents.past import PastSummary
@@ -56,17 +44,6 @@ class LowLevelView(ChartedView):
     def training(self) -> bool:
         """True where moves that followed are shown."""
         return any(move.hindsight for move in self.moves)
-
-    @property
-    def fitting(self) -> tuple[str, ...]:
-        """Each lesson on a line, once, with the horizons over which it fits."""
-        fits: dict[str, list[str]] = {}
-        for horizon, lessons in zip(("short", "medium", "long"), self.lessons, strict=False):
-            for lesson in lessons:
-                fits.setdefault(lesson.id, []).append(horizon)
-        first = {lesson.id: lesson for lessons in self.lessons for lesson in lessons}
-        numbered = (replace(first[name], rank=n) for n, name in enumerate(fits, 1))
-        return tuple(f"{recollection_line(lesson)} (fits: {', '.join(fits[lesson.id])})" for lesson in numbered)
 
     def summary(self) -> str:
         """The view in a few words."""

@@ -19,7 +19,7 @@ from engine.agents.rendering import done, signed_percent
 from engine.agents.tools import TriedStrategy, without_strategy
 from engine.cycle.turn import Turn
 from engine.domain.chart import ChartSpec, Line
-from engine.domain.decision import DIRECTIONS, Outcome
+from engine.domain.decision import DIRECTIONS, Action, Outcome
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.order import ZERO, PositionContext
 from engine.market.chart_specs import by_day_numbers, candle_chart, record_chart, signal_chart
@@ -36,7 +36,7 @@ class PortfolioFacts:
     stocks: with their figures, those that have a price.
     cash, value: free cash and value of the book, in the quote currency.
     strategy: in force so far.
-    decisions: the last ones that traded or earned something, a line each.
+    decisions: the last ones that traded, that a limit changed or that earned something, a line each.
     day_return, market_return: of the portfolio and of all stocks on average from these decisions to the close after
         them; None where nothing was decided yet.
     library: the strategies that were followed, oldest first.
@@ -76,7 +76,7 @@ def portfolio_facts(
         cash=position.cash,
         value=position.value,
         strategy=library[-1].text if library else preset.portfolio.strategy,
-        decisions=tuple(_decision_line(turn, one) for one in last if one.size or one.reward or _is_cut(turn, one)),
+        decisions=tuple(_decision_line(turn, one) for one in last if one.reward or _done(turn, one) not in set(Action)),
         day_return=float(sum((one.reward for one in last), ZERO)) if last else None,
         market_return=_market_return(known, last[-1].decision_session, last[-1].session) if last else 0.0,
         library=library,
@@ -88,12 +88,8 @@ def portfolio_facts(
 def _figures(
     turn: Turn, bars: PriceHistory, position: PositionContext, preset: Preset, past: Sequence[Outcome]
 ) -> StockFigures:
-    window, symbol, price, before = (
-        preset.portfolio.window,
-        bars.symbol,
-        position.price,
-        from_nano(bars.close[-1 if turn.within_session else -2]),
-    )
+    window, symbol, price = preset.portfolio.window, bars.symbol, position.price
+    before = from_nano(bars.close[-1 if turn.within_session else -2])
     trades = [(one.decision_session, one.action, one.size) for one in past if one.symbol == symbol]
     high, low, volume = from_nano(bars.high[-1]), from_nano(bars.low[-1]), bars.volume[-1]
     return StockFigures(
@@ -150,13 +146,12 @@ def _decision_line(turn: Turn, outcome: Outcome) -> str:
     traded."""
     made = turn.history.opinion(outcome) if outcome.size else None
     reason = "" if made is None else f": {without_strategy(made.reason)[0]}"
-    traded = f"{done(outcome, turn.history.decision(outcome))}{' % of the portfolio' if outcome.size else ''}"
+    traded = f"{_done(turn, outcome)}{' % of the portfolio' if outcome.size else ''}"
     return f"{outcome.symbol}: {traded}, earned {signed_percent(outcome.reward)} of the portfolio{reason}"
 
 
-def _is_cut(turn: Turn, outcome: Outcome) -> bool:
-    decision = turn.history.decision(outcome)
-    return decision is not None and bool(decision.cuts)
+def _done(turn: Turn, outcome: Outcome) -> str:
+    return done(outcome, turn.history.decision(outcome))
 
 
 def _library(turn: Turn, owner: str, bars: Mapping[Symbol, PriceHistory]) -> tuple[TriedStrategy, ...]:

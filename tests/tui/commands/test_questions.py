@@ -128,9 +128,10 @@ def _reason(question: str) -> str:
 def test_a_lesson_stands_once_with_all_horizons_that_it_fits(run: Run, fresh: Path) -> None:
     fitting = []
     for one in Asked(run, "desk", "ORVL,WRNN-USD").of("low-level-reflection"):
-        lines = re.findall(r"^- \[R\d+\] (.*) \(fits: ([a-z, ]+)\)$", user(one), re.MULTILINE)
-        assert len({text for text, _ in lines}) == len(lines)
-        fitting += [horizons for _, horizons in lines]
+        lessons = user(one).partition("<<<reflection\n")[2].partition("\nreflection>>>")[0]
+        lines = re.findall(r"^- ([a-z, ]+): ([\d-]+ .*)$", lessons, re.MULTILINE)
+        assert len(lines) == len({text for _, text in lines}) == len(lessons.splitlines())
+        fitting += [horizons for horizons, _ in lines]
     assert "short, medium, long" in fitting
 
 
