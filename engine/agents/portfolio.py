@@ -65,17 +65,17 @@ class StockFigures:
 
     def line(self, figures: bool) -> str:
         """The stock on one line; the closes only where they are not shown as a chart alone."""
-        asset = f"{self.symbol} ({plain(self.about)})" if self.about else self.symbol
         parts = [
-            f"{asset}: price {money(self.price)} ({signed_percent(self.change)} since the close before)",
+            f"{self.symbol}: price {money(self.price)} ({signed_percent(self.change)} since the close before)",
             f"high {money(self.high)}, low {money(self.low)}, mean {money(self.mean)}",
         ]
         if self.volume is not None:
             parts.append(f"volume {self.volume:.0f}")
         if figures:
-            before = self.closes[:-1] if self.closes[-1] == self.price else self.closes
-            parts.append(f"closes of the {len(before)} sessions before, oldest first: {', '.join(map(money, before))}")
-            parts.append(f"{signed_percent(self.trend)} since the first of them")
+            last = "the price" if self.closes[-1] == self.price else money(self.closes[-1])
+            closes = ", ".join((*map(money, self.closes[:-1]), last))
+            parts.append(f"closes of the last {len(self.closes)} sessions, oldest first: {closes}")
+            parts.append(f"{signed_percent(self.trend)} over them")
         return "; ".join(parts)
 
     def holding(self) -> str:

@@ -80,8 +80,7 @@ def render(
     in, where that is known."""
     seen = sees or not view.charts
     template = _template(prompt)
-    described = "; ".join(part for part in (plain(about), currency and f"quoted in {currency}") if part)
-    asset = f"{view.symbol} ({described})" if described else view.symbol
+    asset = f"{view.symbol}{f' ({plain(about)})' if about else ''}{f' in {currency}' if currency else ''}"
     context = template.new_context(
         {"view": view, "sees": seen, "fields": fields_of(answer), "asset": asset, "currency": currency}
     )
@@ -217,9 +216,10 @@ def _comment_line(comment: Comment) -> str:
 
 
 def percent(fraction: Decimal | float, sign: str = "", places: int = 2) -> str:
-    """A fraction of 1 in percent, with two digits after the point or `places`, and at most four significant ones."""
+    """A fraction of 1 in percent, with two digits after the point or `places`; but for 100.00% with at most four
+    significant ones."""
     percents = fraction * 100
-    whole = len(f"{abs(percents):.{places}f}".partition(".")[0])
+    whole = len(f"{abs(percents):.{places}f}".partition(".")[0]) if abs(percents) != 100 else 1
     return f"{percents:{sign}.{max(0, min(places, 4 - whole))}f}%"
 
 
