@@ -143,6 +143,11 @@ class OpenEmbedder(Protocol):
         remote one; a call that does not fit into `limit` raises BudgetReached."""
 
 
+Questions = Sequence[tuple[str, ModelRequest]]
+"""Questions with the specs of the models that they are for."""
+Report = Callable[[str], None]
+
+
 class OpenModels(Protocol):
     """Models of one run, with the connections and files that they share."""
 
@@ -153,13 +158,7 @@ class OpenModels(Protocol):
         """Await `preflight` once, before the first question that no recorded answer is there for; whoever asks
         meanwhile waits. What it raises, that question and every later one raise."""
 
-    async def batch(
-        self,
-        questions: Sequence[tuple[str, ModelRequest]],
-        run: str,
-        booked: Collection[str] = (),
-        report: Callable[[str], None] = lambda text: None,
-    ) -> None:
+    async def batch(self, questions: Questions, run: str, booked: Collection[str], report: Report) -> None:
         """Have questions of a run answered in batches, at half price and within a day, each by the model of its spec:
         their models have the answers from then on, and give them to the first who asks as if they had been asked then.
         Left out are questions to models without batches, recorded ones, and lines that failed. What a run before has

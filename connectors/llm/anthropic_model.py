@@ -97,14 +97,12 @@ class AnthropicModel(RemoteModel):
     async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
         return await self._received({**parameters, "stream": True}, timeout, on_delta)
 
-    async def _upload(self, lines: Mapping[str, Mapping[str, Any]]) -> str:
-        return ""  # the calls are part of the request
-
-    async def _send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]], file: str) -> str:
+    async def send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]]) -> str:
+        """Send the calls."""
         requests = [{"custom_id": name, "params": line} for name, line in lines.items()]
         return str((await self._client.messages.batches.create(requests=requests)).id)
 
-    async def _find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+    async def find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
         """The vendor keeps no name of ours: a batch of as many calls from that moment on, which its lines then tell."""
         found = None
         async for one in self._client.messages.batches.list(limit=100):
@@ -116,7 +114,8 @@ class AnthropicModel(RemoteModel):
                 found = str(one.id)
         return found
 
-    async def _batch_replies(self, name: str) -> dict[str, Reply] | None:
+    async def batch_replies(self, name: str) -> dict[str, Reply] | None:
+        """Read the lines that succeeded."""
         if (await self._client.messages.batches.retrieve(name)).processing_status != "ended":
             return None
         replies: dict[str, Reply] = {}

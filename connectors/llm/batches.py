@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from uuid import uuid4
 
 from connectors.llm.capped_model import CappedModel
@@ -66,8 +67,9 @@ class Batches:
         if batch.id is not None or batch.run != self.run:
             return batch if batch.id is not None else None
         known = {one.id for one in await asyncio.to_thread(self.store.batches, self.model.spec)}
-        if (name := await self.model.find_batch(batch, known)) is None:
-            await asyncio.to_thread(self.store.drop_batch, batch.key)
+        name = await self.model.told(partial(self.model.find_batch, batch, known))
+        if name is None:
+            await self._kept(replace(batch, questions=(), collected=True))
             return None
         return await self._kept(replace(batch, id=name))
 
@@ -89,21 +91,22 @@ class Batches:
         return part
 
     async def _sent(self, part: Mapping[str, tuple[ModelRequest, int]]) -> StoredBatch:
-        batch = await self._kept(
-            StoredBatch(
-                key=uuid4().hex, run=self.run, spec=self.model.spec, sent=self.clock.now(), questions=tuple(part)
-            )
-        )
-        return await self._kept(replace(batch, id=await self.model.send_batch(batch.key, part)))
+        lines, names = await self.model.batch_lines(part), tuple(part)
+        batch = StoredBatch(key=uuid4().hex, run=self.run, spec=self.model.spec, sent=self.clock.now(), questions=names)
+        await self._kept(batch)
+        name = await self.model.told(partial(self.model.send_batch, batch.key, lines), once=True)
+        return await self._kept(replace(batch, id=name))
 
     async def _collected(self, batch: StoredBatch, questions: Mapping[str, ModelRequest]) -> dict[str, ModelResult]:
         """Wait for a batch, and record its answers."""
-        pause = FIRST_LOOK
-        while (found := await self.model.batch_results(batch, questions)) is None:
+        pause, replies = FIRST_LOOK, partial(self.model.batch_replies, batch.id or "")
+        while (read := await self.model.told(replies)) is None:
             lines = f"{len(batch.questions):,} questions to {batch.spec} are with the vendor as batch {batch.id}"
             self.report(f"{lines}: up to 24 hours; Ctrl-C loses nothing")
             await asyncio.sleep(pause)
             pause = min(1.5 * pause, LONGEST_PAUSE)
+        known = {name: reply for name, reply in read.items() if name in batch.questions}
+        found = {name: self.model.batched_result(reply, name, questions.get(name)) for name, reply in known.items()}
         for result in found.values():
             await asyncio.to_thread(self.record, result)
         await self._kept(replace(batch, collected=True))

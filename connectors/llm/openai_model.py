@@ -121,22 +121,18 @@ class OpenAIModel(RemoteModel):
             parameters["stream_options"] = {"include_usage": True}
         return await self._received({**parameters, "stream": True}, timeout, on_delta)
 
-    async def _upload(self, lines: Mapping[str, Mapping[str, Any]]) -> str:
-        texts = (
-            json.dumps({"custom_id": name, "method": "POST", "url": _COMPLETIONS, "body": body})
-            for name, body in lines.items()
-        )
-        content = "\n".join(texts).encode()
-        made = await self._client.files.create(file=("questions.jsonl", content), purpose="batch")
-        return str(made.id)
-
-    async def _send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]], file: str) -> str:
+    async def send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]]) -> str:
+        """Upload the calls as a file, and make a batch of it."""
+        frame = {"method": "POST", "url": _COMPLETIONS}
+        content = "\n".join(json.dumps({"custom_id": name, **frame, "body": line}) for name, line in lines.items())
+        file = await self._client.files.create(file=("questions.jsonl", content.encode()), purpose="batch")
         made = await self._client.batches.create(
-            input_file_id=file, endpoint=_COMPLETIONS, completion_window="24h", metadata={_KEY: key}
+            input_file_id=file.id, endpoint=_COMPLETIONS, completion_window="24h", metadata={_KEY: key}
         )
         return str(made.id)
 
-    async def _find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+    async def find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+        """Look for our name."""
         since = (batch.sent - CLOCKS_APART).timestamp()
         async for one in self._client.batches.list(limit=100):
             if one.created_at < since:
@@ -145,12 +141,12 @@ class OpenAIModel(RemoteModel):
                 return str(one.id)
         return None
 
-    async def _batch_replies(self, name: str) -> dict[str, Reply] | None:
+    async def batch_replies(self, name: str) -> dict[str, Reply] | None:
+        """Read the file of answers; the other one has the lines without any."""
         batch = await self._client.batches.retrieve(name)
         if batch.status not in _ENDED:
             return None
         replies: dict[str, Reply] = {}
-        # The other file has the lines without an answer.
         if batch.output_file_id:
             for line in (await self._client.files.content(batch.output_file_id)).text.splitlines():
                 with suppress(ErrorReply, StreamCut, ValueError, KeyError, TypeError):

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
 
+from engine.domain.json_text import from_json, to_json
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, RecordedAnswer, Usage
 from engine.errors import MalformedData, TryAgainLater
 from engine.settings import places
@@ -178,17 +179,7 @@ class AnswerStore(_PaidResults):
         "ALTER TABLE answers ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE answers ADD COLUMN recorded TEXT",
         "ALTER TABLE answers ADD COLUMN tier TEXT NOT NULL DEFAULT ''",
-        """
-    CREATE TABLE batches (
-        key TEXT PRIMARY KEY,
-        run TEXT NOT NULL,
-        spec TEXT NOT NULL,
-        sent TEXT NOT NULL,
-        questions TEXT NOT NULL,
-        id TEXT,
-        collected INTEGER NOT NULL
-    ) WITHOUT ROWID
-    """,
+        "CREATE TABLE batches (key TEXT PRIMARY KEY, batch TEXT NOT NULL) WITHOUT ROWID",
     )
 
     def answer(self, request_hash: str) -> RecordedAnswer | None:
@@ -247,31 +238,14 @@ class AnswerStore(_PaidResults):
             return db.execute(f"{verb} INTO answers ({', '.join(row)}) VALUES ({places})", row).rowcount > 0
 
     def batches(self, spec: str) -> list[StoredBatch]:
-        """The batches of questions to a model, in the order in which they were sent."""
-        return [
-            StoredBatch(
-                **{
-                    **dict(row),
-                    "sent": datetime.fromisoformat(row["sent"]),
-                    "questions": tuple(json.loads(row["questions"])),
-                    "collected": bool(row["collected"]),
-                }
-            )
-            for row in self._rows("SELECT * FROM batches WHERE spec = ? ORDER BY sent", spec)
-        ]
+        """The batches of questions to a model."""
+        stored = (from_json(StoredBatch, row["batch"]) for row in self._rows("SELECT batch FROM batches"))
+        return [batch for batch in stored if batch.spec == spec]
 
     def keep_batch(self, batch: StoredBatch) -> None:
         """Store a batch in the place of what was known of it."""
-        row = {**asdict(batch), "sent": batch.sent.isoformat(), "questions": json.dumps(batch.questions)}
         with self._writing() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO batches VALUES (:key, :run, :spec, :sent, :questions, :id, :collected)", row
-            )
-
-    def drop_batch(self, key: str) -> None:
-        """Forget a batch."""
-        with self._writing() as db:
-            db.execute("DELETE FROM batches WHERE key = ?", (key,))
+            db.execute("INSERT OR REPLACE INTO batches VALUES (?, ?)", (batch.key, to_json(batch)))
 
     def mean_reasoning(self, provider: str, model: str) -> float | None:
         """The mean of the reasoning tokens of a model's recorded answers; None where there is none."""

@@ -274,41 +274,25 @@ class RemoteModel(ABC):
         """True at a vendor, False at an endpoint that has its interface."""
         return self._endpoint.provider in VENDORS
 
-    async def send_batch(self, key: str, part: Mapping[str, tuple[ModelRequest, int]]) -> str:
-        """Send questions, each with the limit of its answer, as one batch; the vendor's id for it. Tried once: a batch
-        of which nobody knows whether it arrived is looked for before it is sent again. Raises as `find_batch`."""
-        lines = {}
+    async def batch_lines(self, part: Mapping[str, tuple[ModelRequest, int]]) -> dict[str, Mapping[str, Any]]:
+        """The parameters of the calls of a batch, by name, of questions that each have a limit for their answer."""
+        lines: dict[str, Mapping[str, Any]] = {}
         for name, (request, limit) in part.items():
             line = self._parameters(request, await self._paint(request, []), [])
             line.pop(TIER, None)
             lines[name] = {word: min(value, limit) if word in LIMIT_NAMES else value for word, value in line.items()}
-        file = await self._told(partial(self._upload, lines))
-        return await self._told(partial(self._send_batch, key, lines, file), once=True)
+        return lines
 
-    async def find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
-        """The vendor's id for a batch that was about to be sent, None where it did not arrive; `known` are other
-        batches. Raises TryAgainLater, ConfigError, CredentialsRefused."""
-        return await self._told(partial(self._find_batch, batch, known))
+    def batched_result(self, reply: Reply, digest: str, request: ModelRequest | None) -> ModelResult:
+        """The result of a question, where it is known, by the reply that came in a batch."""
+        notes: list[str] = []
+        if request is not None:
+            self._parameters(request, {}, notes)
+        return self._result(replace(reply, tier=BATCH), digest, notes)
 
-    async def batch_results(
-        self, batch: StoredBatch, questions: Mapping[str, ModelRequest]
-    ) -> dict[str, ModelResult] | None:
-        """The results of a batch by the hash of their question, without the lines that failed or expired; None while it
-        is under way. Raises as `find_batch`."""
-        replies = await self._told(partial(self._batch_replies, batch.id or ""))
-        if replies is None:
-            return None
-        results = {}
-        for name, reply in replies.items():
-            notes: list[str] = []
-            if name in questions:
-                self._parameters(questions[name], {}, notes)
-            if name in batch.questions:
-                results[name] = self._result(replace(reply, tier=BATCH), name, notes)
-        return results
-
-    async def _told(self, ask: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
-        """What the vendor says of a batch."""
+    async def told(self, ask: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
+        """What the vendor says of a batch, asked `once` alone where a second time would be another batch. Raises
+        TryAgainLater, ConfigError and CredentialsRefused."""
 
         async def told(timeout: float) -> T:
             with self._endpoint.errors(self.spec, _BATCH_DEADLINE):
@@ -323,6 +307,19 @@ class RemoteModel(ABC):
             if error.failure.kind is FailureKind.NOT_CONFIGURED:
                 raise ConfigError(f"{said}; start a new run without --batch, which reuses recorded answers") from None
             raise TryAgainLater(f"{said}; try again later, nothing is sent twice") from None
+
+    @abstractmethod
+    async def send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]]) -> str:
+        """Send calls as one batch, by our name for it where the vendor keeps one; the vendor's id for it."""
+
+    @abstractmethod
+    async def find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+        """The vendor's id for a batch that was about to be sent, None where it did not arrive; `known` are others."""
+
+    @abstractmethod
+    async def batch_replies(self, name: str) -> dict[str, Reply] | None:
+        """The replies of a batch by the names of their calls, without those that failed or expired; None while it is
+        under way."""
 
     async def aclose(self) -> None:
         """Close connections; afterwards the model answers no more."""
@@ -352,22 +349,6 @@ class RemoteModel(ABC):
     @abstractmethod
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
         """Leave out, from now on, the parameter that an error refuses; False where it names none."""
-
-    @abstractmethod
-    async def _upload(self, lines: Mapping[str, Mapping[str, Any]]) -> str:
-        """Upload the parameters of a batch's calls where the vendor takes them as a file; the file's id."""
-
-    @abstractmethod
-    async def _send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]], file: str) -> str:
-        """Make a batch of calls, or of an uploaded file of them."""
-
-    @abstractmethod
-    async def _find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
-        """Look for a batch of ours among the vendor's."""
-
-    @abstractmethod
-    async def _batch_replies(self, name: str) -> dict[str, Reply] | None:
-        """The replies of a batch, None while it is under way."""
 
     async def _open(self) -> None:
         async with self._opening:

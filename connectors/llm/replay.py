@@ -26,6 +26,7 @@ from engine.domain.model_call import (
 )
 from engine.errors import ConfigError, MissingData
 from engine.ports import Clock, LanguageModel
+from engine.services import Report
 
 
 @dataclass(eq=False)
@@ -104,9 +105,7 @@ class ReplayModel:
         await asyncio.to_thread(self._record, result, overwrite=self.mode is ReplayMode.LIVE or kept is not None)
         return result
 
-    async def batch(
-        self, requests: Sequence[ModelRequest], run: str, booked: Collection[str], report: Callable[[str], None]
-    ) -> None:
+    async def batch(self, requests: Sequence[ModelRequest], run: str, booked: Collection[str], report: Report) -> None:
         """Have a run's questions answered in batches, as far as no answer is recorded and the service takes them: each
         is the answer of the first who asks, as from the model itself. So are those of batches that the run collected
         before, but for answers that it has `booked`, by their hashes. Raises as Batches and `answer`."""

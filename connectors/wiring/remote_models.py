@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from connectors.loopback import is_loopback
 from engine.domain.model_call import PREFLIGHT, VENDORS, ModelKind, ModelRequest, ModelSpec, ReplayMode
 from engine.errors import PaperdeskError
 from engine.ports import LanguageModel
-from engine.services import ModelService, SpendingLimit
+from engine.services import ModelService, Questions, Report, SpendingLimit
 from engine.settings import places
 from engine.settings.config import THINKING, Config, EndpointConfig
 
@@ -105,13 +105,7 @@ class RemoteModels:
         """Await `preflight` once, before the first question that no recorded answer is there for."""
         self._preflight = preflight
 
-    async def batch(
-        self,
-        questions: Sequence[tuple[str, ModelRequest]],
-        run: str,
-        booked: Collection[str] = (),
-        report: Callable[[str], None] = lambda text: None,
-    ) -> None:
+    async def batch(self, questions: Questions, run: str, booked: Collection[str], report: Report) -> None:
         """Have questions answered in batches, each by the model of its spec, as far as that takes them."""
         asked: dict[str, list[ModelRequest]] = {}
         for spec, request in questions:
