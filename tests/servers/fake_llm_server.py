@@ -93,7 +93,8 @@ class FakeLLMServer:
     """Plays `script` turn by turn, then repeats its last turn; `requests` are the parsed bodies it was sent. A run's
     preflight is answered beside the script, and kept apart, unless it is `plays_preflight`. `models` are those that it
     lists; `gets` are the paths that were read, `limits` headers of every reply. A batch ends with the look after
-    `looks` others; lines whose body `expires` have no answer, the others those of the script."""
+    `looks` others; lines whose body `expires` have no answer, the others those of the script, and with `batch_trouble`
+    every reply about a batch has that status."""
 
     script: list[Turn] = field(default_factory=lambda: [Say()])
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -107,6 +108,7 @@ class FakeLLMServer:
     files: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     batches: dict[str, FakeBatch] = field(default_factory=dict)
     looks: int = 1
+    batch_trouble: int = 0
     expires: Callable[[dict[str, Any]], bool] = lambda body: False
     limits: dict[str, str] = field(default_factory=dict)
 
@@ -210,7 +212,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = json.loads(sent)
         if self.path.endswith("/batches"):
-            self._make_batch(body)
+            if not self._is_trouble():
+                self._make_batch(body)
             return
         vendor = "openai" if self.path.startswith(("/v1/chat/completions", "/v1/embeddings")) else "anthropic"
         self.server_state.entered(1)
@@ -241,6 +244,8 @@ class _Handler(BaseHTTPRequestHandler):
         if parts[-1] == "models":
             listed = [{"id": name, "object": "model"} for name in state.models]
             self._send_json({"object": "list", "data": listed})
+        elif self._is_trouble():
+            return
         elif parts[-1] == "batches":
             names = list(state.batches)[::-1]
             self._send_json({"object": "list", "data": [self._batch_body(name) for name in names], "has_more": False})
@@ -252,6 +257,12 @@ class _Handler(BaseHTTPRequestHandler):
             lines = [self._line(one, body) for one, body in state.batches[name].calls.items()]
             text = "\n".join(json.dumps(line) for line in lines if line is not None)
             self._send(200, text.encode(), "application/x-jsonl")
+
+    def _is_trouble(self) -> bool:
+        status = self.server_state.batch_trouble
+        if status:
+            self._send(status, b'{"error": {"message": "no batches today"}}', "application/json")
+        return bool(status)
 
     def _line(self, name: str, body: dict[str, Any]) -> dict[str, Any] | None:
         said = self.server_state.line(body)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from connectors.llm import batches
+from connectors.llm import batches, gate
 from engine.domain.model_call import AHEAD
 from engine.journal.reader import JournalReader
 from engine.settings import places
@@ -30,6 +30,7 @@ PRICES = '[models.prices]\n"openai:m1" = {input = 2, output = 10}\n"anthropic:m1
 def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """A vendor's service on loopback, whose batches are looked at again without waiting."""
     monkeypatch.setattr(batches, "FIRST_LOOK", 0.001)
+    monkeypatch.setattr(gate, "PACE", 0.001)
     with fake_llm_server(Service()) as running:
         assert isinstance(running, Service)
         running.vendor = str(request.param)
@@ -155,6 +156,22 @@ def test_what_came_in_a_batch_is_booked_once_where_the_run_pauses(service: Servi
     assert Decimal(done["agents"]["decision"]["cost"]) == Decimal(whole["agents"]["decision"]["cost"])
     for agent in ("news", "chart"):
         assert Decimal(done["agents"][agent]["cost"]) == Decimal(whole["agents"][agent]["cost"])
+
+
+def test_a_vendor_that_cannot_be_asked_ends_the_run_and_it_goes_on(service: Service, run: Run) -> None:
+    service.batch_trouble = 404
+    refused = run(*BACKTEST, "--run", "refused", "--batch")
+    assert refused.code == 78 and "no batches today" in refused.err and "without --batch" in refused.err
+    assert not service.batches and not service.requests
+
+    service.batch_trouble = 503
+    unknown = run(*BACKTEST, "--run", "out", "--batch")
+    assert unknown.code == 75 and "--resume out" in unknown.err
+    service.batch_trouble = 0
+    done = run("backtest", "--resume", "out", "--json")
+    assert done.code == 0, done.err
+    (batch,) = service.batches.values()
+    assert done.json["model"]["calls"] == len(batch.calls) + len(service.requests)
 
 
 def test_a_stop_while_waiting_keeps_the_batch(service: Service, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
