@@ -1,9 +1,9 @@
-"""CPU seconds of whole commands, from the start of the process to its end, beside one of backtesting.py.
+"""CPU seconds of whole commands, from the start of a process to its end, beside a whole process of backtesting.py.
 
-`backtest --strategy sma-cross` with its baselines and its journal, full and light, over a folder of generated prices;
-backtesting.py runs that one strategy over the same files, symbol by symbol. A ratio above 1 is faster than it. Then the
-agents of `desk` offline, over generated prices too. Memory is the highest mark of the process. Run as `python -m
-tests.bench.bench_commands [--symbols 20] [--sessions 2516] [--desk-sessions 112] [--repeats 3] [--only NAME]`.
+`backtest --strategy sma-cross` with its baselines, document and journal, and as a light run, over a folder of generated
+prices; backtesting.py runs that one strategy over the same files, symbol by symbol. A ratio above 1 is faster than it.
+Then the agents of `desk` offline, once. Memory is the highest mark of the process. Run as `python -m
+tests.bench.bench_commands [--symbols 20] [--sessions 2516] [--desk-sessions 112] [--repeats 3] [--only NAME,NAME]`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine.clock import LiveClock
 from engine.market.trading_hours import exchange_calendar
 from tests.bench.random_walk import walks
 
 REPO = Path(__file__).resolve().parent.parent.parent
 FAST, SLOW = 10, 30
-LAST = LiveClock().now().date().replace(month=1, day=1)
-"""The windows end before this day."""
+LAST = date(2025, 12, 31)
 
 THEIRS = f"""
 import sys, pathlib, warnings
@@ -66,59 +66,46 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=2516)
     parser.add_argument("--desk-sessions", type=int, default=112)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only")
+    parser.add_argument("--only", default="backtesting.py,rule,light,desk")
     given = parser.parse_args()
     with TemporaryDirectory() as folder:
-        home = Path(folder)
-        first, last = write_prices(home / "data", given.symbols, given.sessions)
-        desk_first, _ = write_prices(home / "data", given.symbols, given.sessions, traded=given.desk_sessions)
-        symbols = ",".join(f"S{n:02d}" for n in range(given.symbols))
-        ours = [
-            "-m",
-            "paperdesk",
-            "backtest",
-            "--data",
-            str(home / "data"),
-            "--symbols",
-            symbols,
-            "--to",
-            last,
-            "--json",
-        ]
-        rule = [*ours, "--from", first, "--strategy", "sma-cross", "--param", f"fast={FAST}", "--param", f"slow={SLOW}"]
+        home, names = Path(folder), ",".join(f"S{n:02d}" for n in range(given.symbols))
+        days = write_prices(home / "data", given.symbols, given.sessions)
+        ours = ["-m", "paperdesk", "backtest", "--data", str(home / "data"), "--symbols", names, "--json"]
+        ours += ["--to", str(days[-1]), "--from"]
+        params = ["--strategy", "sma-cross", "--param", f"fast={FAST}", "--param", f"slow={SLOW}"]
+        rule = [*ours, str(days[-given.sessions]), *params]
         commands = {
             "backtesting.py": ["-c", THEIRS, str(home / "data" / "prices")],
             "rule": rule,
-            "rule, light": [*rule, "--light"],
-            "desk": [*ours, "--from", desk_first, "--preset", "desk", "--model", "offline"],
+            "light": [*rule, "--light"],
+            "desk": [*ours, str(days[-given.desk_sessions]), "--preset", "desk", "--model", "offline"],
         }
         print(
-            f"{given.symbols} symbols, {given.sessions} sessions ({given.desk_sessions} of desk), "
-            f"best of {given.repeats}"
+            f"{given.symbols} symbols x {given.sessions} sessions, desk {given.desk_sessions}; best of {given.repeats}"
         )
         print(f"{'command':<16}{'CPU s':>8}{'ratio':>8}{'MB':>8}")
         theirs: float | None = None
-        for name, command in commands.items():
-            if given.only not in (None, name):
-                continue
-            found = min((measure(command, home) for _ in range(given.repeats)), key=lambda one: one.seconds)
+        for name in given.only.split(","):
+            repeats = 1 if name == "desk" else given.repeats
+            found = min((measure(commands[name], home) for _ in range(repeats)), key=lambda one: one.seconds)
             theirs = found.seconds if name == "backtesting.py" else theirs
-            ratio = f"{theirs / found.seconds:>8.2f}" if theirs and name != "desk" else f"{'':>8}"
-            print(f"{name:<16}{found.seconds:>8.2f}{ratio}{found.memory_mb:>8.0f}", flush=True)
+            ratio = "" if theirs is None or name == "desk" else f"{theirs / found.seconds:.2f}"
+            print(f"{name:<16}{found.seconds:>8.2f}{ratio:>8}{found.memory_mb:>8.0f}", flush=True)
     return 0
 
 
-def write_prices(folder: Path, symbols: int, sessions: int, *, traded: int | None = None) -> tuple[str, str]:
-    """Write price files of a random walk; the first and the last session to trade in."""
-    (folder / "prices").mkdir(parents=True, exist_ok=True)
-    days = exchange_calendar().sessions(LAST.replace(year=LAST.year - 1 - sessions // 200), LAST)[-sessions - 61 :]
+def write_prices(folder: Path, symbols: int, sessions: int) -> Sequence[date]:
+    """Write price files of a random walk, with some bars before the sessions to trade in; all sessions of them."""
+    (folder / "prices").mkdir(parents=True)
+    days = exchange_calendar().sessions(date(LAST.year - 1 - sessions // 200, 1, 1), LAST)[-sessions - 2 * SLOW :]
     for walk in walks(symbols, len(days)):
         rows = ["date,open,high,low,close,adj_close,volume"]
         for n, day in enumerate(days):
             opened, high, low, close = (column[n] / 1e4 for column in (walk.open, walk.high, walk.low, walk.close))
             rows.append(f"{day},{opened:.4f},{high:.4f},{low:.4f},{close:.4f},{close:.4f},{walk.volume[n]}")
         (folder / "prices" / f"{walk.symbol}.csv").write_text("\n".join(rows) + "\n")
-    return str(days[-(traded or sessions)]), str(days[-1])
+    return days
 
 
 def measure(command: list[str], home: Path) -> Measured:
