@@ -138,7 +138,9 @@ def random_traders(
     random, worth, begun = np.random.default_rng(seed), np.zeros(TRADERS), np.arange(0, TRADERS * days, days)
     for moves in prices:
         # All traders in one row, day by day: stretches begin with each trader's first day and where one draws anew.
-        starts = np.unique(np.concatenate([begun, random.integers(0, TRADERS * days, round(anew))]))
+        begins = np.zeros(TRADERS * days, bool)
+        begins[begun] = begins[random.integers(0, TRADERS * days, round(anew))] = True
+        starts = np.flatnonzero(begins)
         draw, first = random.random(len(starts)), np.searchsorted(starts, begun)
         drawn = (draw > bounds[0]).astype(np.intp) + (draw > bounds[1])
         traded = np.abs(np.diff(states[drawn], prepend=0.0))
