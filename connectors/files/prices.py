@@ -35,6 +35,7 @@ BarRow = tuple[int, int, int, int, int, int, float]
 (NaN for a blank one)."""
 
 _LARGEST = Decimal(9_000_000_000)  # nano-units have to fit into 64 bits
+_TENS: Sequence[int] = tuple(10**places for places in range(10))
 _LEAST, _MOST = Decimal("0.000001"), Decimal(1_000_000)  # around any split or dividend ever made; others are slips
 
 
@@ -198,6 +199,11 @@ def _in_order(actions: Iterable[CorporateAction]) -> tuple[CorporateAction, ...]
 
 
 def _price(column: str, text: str) -> int:
+    whole, _, part = text.partition(".")
+    digits = whole + part
+    # Plain digits, which nearly every price is, are whole nano-units without a Decimal.
+    if digits.isdecimal() and digits.isascii() and len(whole) <= 9 and len(part) <= 9 and (units := int(digits)):
+        return units * _TENS[9 - len(part)]
     value = number(column, text)
     nano = to_nano(value) if value <= _LARGEST else 0
     if nano <= 0:
