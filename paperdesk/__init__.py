@@ -53,9 +53,11 @@ __all__ = [
     "load",
     "open_desk",
     "runs",
+    "study",
     "tune",
 ]
 
 backtest = blocking(calls.backtest)
 audit = blocking(calls.audit)
+study = blocking(calls.study)
 tune = blocking(calls.tune)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from paperdesk import calls
 from paperdesk.threads import awaited
 
-__all__ = ["audit", "backtest", "tune"]
+__all__ = ["audit", "backtest", "study", "tune"]
 
 backtest = awaited(calls.backtest)
 audit = awaited(calls.audit)
+study = awaited(calls.study)
 tune = awaited(calls.tune)

@@ -16,10 +16,11 @@ from paperdesk.threads import stop_requested
 if TYPE_CHECKING:
     import pandas as pd
 
+    from engine.app.bench.forecast import Forecast
     from engine.domain.run import RunSpec
     from engine.services import Services
     from paperdesk.desk import Desk
-    from paperdesk.results import Run
+    from paperdesk.results import Run, Study
 
 F = TypeVar("F", bound=Callable[..., Any])
 OFFLINE = "offline"
@@ -99,9 +100,7 @@ def backtest(**arguments: Unpack[RunArguments]) -> Run:
         now = services.clock.now()
         spec = replace(_spec(services, arguments), run=new_run_id("backtest", now))
         check_spec(spec, now)
-        forecast = paid_forecast(services, [Job(settled(services, spec), None, spec.run)])
-        if forecast is not None and (reason := forecast.too_much(services.config.budget)):
-            raise UsageError(f"{reason}: raise budget.ask_above in the configuration to run it")
+        _refuse_expensive(paid_forecast(services, [Job(settled(services, spec), None, spec.run)]), services)
         with session_progress(progress) as publish:
             run_backtest(services, spec, publish, stop_requested)
     run = load(spec.run)
@@ -165,6 +164,37 @@ def tune(
         window = None if test is None else (day_of(test[0]), day_of(test[1]))
         found = list(search_parameters(services, spec, trials=trials, test=window, folds=folds, on_trial=on_trial))
         return tune_document(spec, window, found)
+
+
+def study(file: str | Path, *, data: str | Path | None = None, jobs: int = 1) -> Study:
+    """Backtest every combination of what the `[study]` of a TOML file names, as `paperdesk study` does.
+
+    Runs that are there already are not played again. `data` is a data folder, by default the configured one; `jobs` are
+    runs at a time, in processes of their own: a script that gives more than one keeps its calls behind `if __name__ ==
+    "__main__":`. Raises what `backtest` raises, ConfigError for a faulty file.
+    """
+    from engine.app.bench.forecast import paid_forecast
+    from engine.app.study import prepare_study, run_study
+    from paperdesk.progress import progress
+    from paperdesk.results import Study
+    from tui.commands.options import ABSTAIN_LIMIT
+
+    with named_arguments(), progress() as show:
+        services = replace(_services(), abstain_limit=ABSTAIN_LIMIT)
+        if data is not None:
+            folder = str(Path(data).expanduser().absolute())
+            services = replace(services, data=replace(services.data, folder=folder))
+        prepared = prepare_study(services, Path(file).expanduser())
+        _refuse_expensive(paid_forecast(services, prepared.open_jobs), services)
+        document = run_study(services, prepared, jobs, show, stop_requested)
+    if document["interrupted"]:
+        raise Interrupted("interrupted; the same call goes on with what is not done")
+    return Study(document)
+
+
+def _refuse_expensive(forecast: Forecast | None, services: Services) -> None:
+    if forecast is not None and (reason := forecast.too_much(services.config.budget)):
+        raise UsageError(f"{reason}: raise budget.ask_above in the configuration to run it")
 
 
 def load(run: str | None = None) -> Run:

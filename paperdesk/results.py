@@ -12,6 +12,7 @@ import pandas as pd
 
 from engine.errors import UsageError
 from engine.reports.documents.backtest import as_text, growth_of
+from engine.reports.documents.study import arm_name, flat_rows
 from engine.reports.html_charts import exposures
 from engine.reports.summary import drawdowns, metric_rows, name_of
 from engine.settings import places
@@ -26,7 +27,7 @@ AMOUNTS = {
     *("average_cost", "gain", "brought_in"),
 }
 """Columns that are decimal strings in a document."""
-SESSIONS = {"session", "first", "last"}
+SESSIONS = {"session", "first", "last", "from", "to"}
 TRADES = ("session", "symbol", "side", "quantity", "price", "fee", "reason", "owner")
 DECISIONS = ("session", "symbol", "owner", "action", "size", "abstained", "reason", "cut", "opinions")
 WIDTH = 110
@@ -129,6 +130,38 @@ class Run:
         titles = "".join(f"<th>{escape(head)}</th>" for head in heads)
         lines = "".join(f"<tr>{row}</tr>" for row in cells)
         return f"<p>{escape(repr(self))}</p><table><tr>{titles}</tr>{lines}</table>"
+
+
+class Study:
+    """A study that has been played: its runs, and the differences between what decided them.
+
+    document: all of it, exactly as `paperdesk study --json` prints it.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """A row for each run, with the columns of `paperdesk study --format csv`."""
+        return table(flat_rows(self.document))
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """A row for every two that were decided otherwise on the same symbols and window: `other` less `against`."""
+        return table(
+            [
+                {
+                    "against": arm_name(one["first"]),
+                    "other": arm_name(one["other"]),
+                    **{name: value for name, value in one.items() if name not in ("first", "other")},
+                }
+                for one in self.document["pairs"]
+            ]
+        )
+
+    def __repr__(self) -> str:
+        return f"<paperdesk.Study {self.document['study']}: {len(self.document['rows'])} runs>"
 
 
 class Trail(dict[str, Any]):

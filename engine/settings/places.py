@@ -140,6 +140,16 @@ def bench_folder(run: str) -> Path:
     return data_dir() / "benches" / _part("run", run)
 
 
+def studies_dir() -> Path:
+    """The records of studies, a folder each."""
+    return data_dir() / "studies"
+
+
+def study_folder(name: str) -> Path:
+    """The record of a study. Raises ConfigError for a name that cannot be part of a file's name."""
+    return studies_dir() / _part("study", name)
+
+
 def lock_file(desk: str) -> Path:
     """Lock of the one process that trades for a desk; beside its journal."""
     return desks_dir() / f"{_part('desk', desk)}.lock"

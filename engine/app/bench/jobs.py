@@ -120,7 +120,7 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
             )
             result = report.result
         else:
-            services = _going_on(services, job)
+            services = going_on(services, job)
             preset = agents_of(job.spec)
             models = build_models(services, preset, job.spec.model, recorded=job.spec.models)
             run = AgentRun(services=services, spec=job.spec, preset=preset, models=models, market=market, stop=stop)
@@ -144,7 +144,7 @@ def _kept_part(run: str) -> FirstPart | None:
         return None
 
 
-def _going_on(services: Services, job: Job) -> Services:
+def going_on(services: Services, job: Job) -> Services:
     """Services for a run of a bench: where it was begun before, the answers that it had then are given again."""
     if job.begun is None:
         return services

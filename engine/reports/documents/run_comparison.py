@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.conventions.metrics import daily_mean_interval
+from engine.conventions.metrics import Floats, daily_mean_interval
 from engine.domain.text import money
 from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.families import run_family
@@ -73,10 +73,14 @@ def _pair(first: Document, other: Document) -> Row:
 
 
 def _daily(first: Document, other: Document) -> Row:
-    """The paired difference of daily returns on the sessions that both runs have, its 95 % interval, whether that
-    leaves out 0, and about how many sessions it takes to tell a difference of this size from none."""
+    """The paired difference of daily returns on the sessions that both runs have."""
     ours, theirs = (dict(zip(sessions_of(one), returns_of(one), strict=True)) for one in (first, other))
-    gaps = np.array([theirs[session] - ours[session] for session in ours if session in theirs])
+    return paired_difference(np.array([theirs[session] - ours[session] for session in ours if session in theirs]))
+
+
+def paired_difference(gaps: Floats) -> Row:
+    """The mean of daily differences of returns, its 95 % interval, whether that leaves out 0, and about how many
+    sessions it takes to tell a difference of this size from none."""
     mean = float(gaps.mean()) if len(gaps) else None
     low, high = daily_mean_interval(gaps)
     spread = float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0

@@ -1,0 +1,355 @@
+"""A study: every combination of agents or rules, models, symbols, windows, seeds and repeats as a backtest of its own.
+
+A run's id is made of all that decides it, so a study that is called again plays what is not there yet, whatever stopped
+it, and what its file, the program or the user's code has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from engine.app.bench.forecast import embedder_spec
+from engine.app.bench.jobs import Job, going_on, in_workers, stop_requested
+from engine.app.records.desk_journal import one_process
+from engine.app.records.spending import within_day
+from engine.app.records.trial_index import spec_hash
+from engine.app.research.backtest import run_backtest
+from engine.app.research.run_spec import Stop, check_spec, settled, user_code
+from engine.app.runs import prune_runs
+from engine.domain.json_text import to_json
+from engine.domain.market import Symbol
+from engine.domain.model_call import ModelKind, parse_model_spec
+from engine.domain.run import RunOutcome, RunSpec
+from engine.errors import ConfigError, MalformedData, MissingData, StaleData, TryAgainLater, UsageError
+from engine.journal.reader import JournalReader
+from engine.preset import load_preset
+from engine.reports.documents.row_json import Row
+from engine.reports.documents.runs import StoredKind, StoredRun
+from engine.reports.documents.study import PlayedRow, study_document
+from engine.reports.stored import document_of
+from engine.services import Services
+from engine.settings import places
+from engine.settings.user_code import code_hash
+from engine.settings.values import Frozen, complaint
+from engine.strategies.catalog import strategy_class
+
+SCHEMA = 1
+OnPlayed = Callable[[str, int, int], None]
+"""A listener to each run that has ended, with the number that have by then, and of how many."""
+RULES_REPEAT = "rules and the offline model answer alike every time: they are not repeated"
+
+
+class Study(Frozen):
+    """The `[study]` of a file: its runs are the product of all that it names."""
+
+    presets: tuple[str, ...] = ()
+    """Agents: presets by name or TOML file."""
+    strategies: tuple[str, ...] = ()
+    """Rule strategies by name or FILE:CLASS."""
+    models: tuple[str, ...] = ()
+    """Models of every agent; none: as configured."""
+    symbols: tuple[Symbol, ...] = ()
+    """Symbols, each traded alone."""
+    portfolios: tuple[Annotated[tuple[Symbol, ...], Field(min_length=1)], ...] = ()
+    """Symbols that are traded together, a list for each portfolio."""
+    windows: tuple[tuple[date, date], ...] = Field(min_length=1)
+    """First and last session of each test."""
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """Seeds; none: the desk's."""
+    repeats: int = Field(1, ge=1, le=99)
+    """Runs of each combination whose models may answer otherwise the next time."""
+    light: bool = True
+    """Runs that keep settings, returns, trades and fingerprint alone, without baselines."""
+
+    @field_validator("windows")
+    @classmethod
+    def _in_order(cls, windows: tuple[tuple[date, date], ...]) -> tuple[tuple[date, date], ...]:
+        wrong = next((one for one in windows if one[0] > one[1]), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong[0]} is after {wrong[1]}")
+        return windows
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not (self.presets or self.strategies):
+            raise ValueError("presets: name presets, strategies or both")
+        if bool(self.symbols) == bool(self.portfolios):
+            raise ValueError("symbols: give either symbols (a run each) or portfolios (lists of symbols)")
+        if self.models and not self.presets:
+            raise ValueError("models: strategies use no model; name presets too")
+        return self
+
+    @property
+    def traded(self) -> tuple[tuple[Symbol, ...], ...]:
+        """The symbols of each run."""
+        portfolios = self.portfolios or tuple((symbol,) for symbol in self.symbols)
+        return tuple(tuple(symbol.upper() for symbol in one) for one in portfolios)
+
+
+class _File(Frozen):
+    study: Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedStudy:
+    """A study whose file was checked: its name, its file, and a job for each of its runs, each once. `paid` are the ids
+    of the runs that may ask a service."""
+
+    name: str
+    file: Path
+    light: bool
+    jobs: tuple[Job, ...]
+    paid: frozenset[str]
+    notes: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Its record."""
+        return places.study_folder(self.name)
+
+    @property
+    def open_jobs(self) -> tuple[Job, ...]:
+        """Those that have not come to their end."""
+        return tuple(job for job in self.jobs if not _is_done(job.spec.run))
+
+
+def read_study(file: Path) -> Study:
+    """The study of a file. Raises ConfigError, naming the key."""
+    try:
+        return _File.model_validate(tomllib.loads(file.read_text("utf-8"))).study
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read ({error.strerror}): name a TOML file with a [study]") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: {error}") from None
+    except ValidationError as error:
+        raise ConfigError(f"{file}: {complaint(_File, error)}") from None
+
+
+def prepare_study(services: Services, file: Path) -> PreparedStudy:
+    """Check a study's file and everything that it names; nothing is run. Raises ConfigError, naming the key."""
+    study, now, jobs = read_study(file), services.clock.now(), dict[str, Job]()
+    folder = places.study_folder(file.stem)
+    paid, fewer = set[str](), False
+    for preset, strategy, model in _deciding(services, file, study):
+        for symbols, window, seed in product(study.traded, study.windows, study.seeds or (services.config.desk.seed,)):
+            spec = RunSpec(
+                symbols=symbols,
+                first=window[0],
+                last=window[1],
+                preset=preset,
+                strategy=strategy,
+                model=model,
+                data=services.data,
+                convention=services.config.metrics.convention,
+                seed=seed,
+            )
+            with _of_key(file, "windows"):
+                check_spec(spec, now)
+            with _of_key(file, "symbols" if study.symbols else "portfolios"):
+                spec = settled(services, spec)
+            asks = _asks(services, spec)
+            fewer = fewer or (not asks and study.repeats > 1)
+            for sample in range(study.repeats if asks else 1):
+                one = replace(spec, sample=sample, run=_run_id(replace(spec, sample=sample), light=study.light))
+                title = f"{preset or strategy} on {','.join(symbols)}"
+                jobs[one.run] = Job(one, None, title, begun=folder / f"{one.run}.begun" if asks else None)
+                paid |= {one.run} if asks else set()
+    return PreparedStudy(
+        name=file.stem,
+        file=file.absolute(),
+        light=study.light,
+        jobs=tuple(jobs.values()),
+        paid=frozenset(paid),
+        notes=(RULES_REPEAT,) if fewer else (),
+    )
+
+
+def _deciding(services: Services, file: Path, study: Study) -> Iterator[tuple[str | None, str | None, str | None]]:
+    """Preset, strategy and model of each row."""
+    with _of_key(file, "strategies"):
+        for strategy in study.strategies:
+            strategy_class(strategy)
+    with _of_key(file, "presets"):
+        for preset in study.presets:
+            load_preset(preset)
+    with _of_key(file, "models"):
+        for model in study.models:
+            parse_model_spec(model, services.config.endpoints)
+    yield from ((None, strategy, None) for strategy in study.strategies)
+    yield from ((preset, None, model) for preset, model in product(study.presets, study.models or (None,)))
+
+
+@contextmanager
+def _of_key(file: Path, key: str) -> Iterator[None]:
+    """Turn an error of usage into one of a key of the file."""
+    try:
+        yield
+    except UsageError as error:
+        raise ConfigError(f"{file}: study.{key}: {error}") from None
+
+
+def _asks(services: Services, spec: RunSpec) -> bool:
+    """True for a run that may ask a service, or read its recorded answers."""
+    if spec.preset is None:
+        return False
+    models = {spec.model} if spec.model is not None else set(dict(spec.models).values())
+    vectors = embedder_spec(services.config, spec.embedder or "")
+    return models != {ModelKind.OFFLINE} or vectors.kind is not ModelKind.OFFLINE
+
+
+def _run_id(spec: RunSpec, *, light: bool) -> str:
+    decided = f"{spec_hash(spec)} {spec.version} {code_hash(user_code(spec))} {light}"
+    return f"study-{hashlib.sha256(decided.encode()).hexdigest()[:16]}"
+
+
+def run_study(
+    services: Services,
+    prepared: PreparedStudy,
+    workers: int = 1,
+    on_done: OnPlayed = lambda title, done, total: None,
+    stop: Stop = lambda: False,
+) -> Row:
+    """Play the runs that are not there yet and return the document of all that are. Runs that ask nobody are played
+    `workers` at a time, in processes of their own; those that may ask a service follow here, one after the other, as
+    neither the day's budget nor recorded answers can be shared out. After `stop`, or a KeyboardInterrupt, what was not
+    done is not there. Raises MissingData where no run has data, TryAgainLater where another process plays the study, or
+    one of its own was ended, and what a run raises; what was done stays."""
+    todo, troubles, done = prepared.open_jobs, dict[str, str](), 0
+
+    def end(job: Job, trouble: str) -> None:
+        nonlocal done
+        if trouble:
+            troubles[job.spec.run] = trouble
+        elif job.begun is not None:
+            job.begun.unlink(missing_ok=True)
+        done += 1
+        on_done(job.title, done, len(todo))
+
+    now, busy = services.clock.now(), f"the study {prepared.name} is being played by another process"
+    with one_process(prepared.folder / "study.lock", busy):
+        record = {"study": prepared.name, "file": str(prepared.file), "runs": [job.spec.run for job in prepared.jobs]}
+        places.write_whole(prepared.folder / "study.json", to_json(record))
+        _remove(todo, now)
+        try:
+            _play_all(services, prepared, todo, workers, stop=stop, end=end)
+        except KeyboardInterrupt:
+            pass  # what has come to its end counts
+        finally:
+            _remove(prepared.open_jobs, now)
+    rows = [row for job in prepared.jobs if (row := _row(job, troubles)) is not None]
+    if troubles and len(troubles) == len(rows):
+        raise MissingData(next(iter(troubles.values())))
+    return study_document(prepared.name, rows, runs=len(prepared.jobs), notes=prepared.notes)
+
+
+def _play_all(
+    services: Services,
+    prepared: PreparedStudy,
+    todo: Sequence[Job],
+    workers: int,
+    *,
+    stop: Stop,
+    end: Callable[[Job, str], None],
+) -> None:
+    """Play runs, those that ask nobody first, and tell each that has ended to `end`."""
+    free = [job for job in todo if job.spec.run not in prepared.paid]
+    asking = [job for job in todo if job.spec.run in prepared.paid]
+    if workers > 1 and len(free) > 1:
+        work = partial(_play_there, services, prepared.light)
+        in_workers(work, free, workers, stop, lambda number, future: _end(end, free[number], future))
+    else:
+        _play_here(services, free, stop, end, light=prepared.light)
+    if asking and not stop():
+        with within_day(services) as within:
+            _play_here(within, asking, stop, end, light=prepared.light)
+
+
+def _play_here(
+    services: Services, jobs: Sequence[Job], stop: Stop, end: Callable[[Job, str], None], *, light: bool
+) -> None:
+    for job in jobs:
+        if stop():
+            return
+        end(job, _play(services, job, light=light, stop=stop))
+
+
+def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> str:
+    """Play a run and keep it; why it has no data, empty where it has."""
+    try:
+        run_backtest(going_on(services, job), job.spec, stop=stop, light=light)
+    except (MissingData, StaleData) as error:
+        return str(error)
+    return ""
+
+
+def _play_there(services: Services, light: bool, job: Job) -> str:
+    return _play(services, job, light=light, stop=stop_requested)
+
+
+def _end(end: Callable[[Job, str], None], job: Job, future: Future[str]) -> None:
+    """Tell the end of a run in another process, unless it was cancelled. Raises what the run raised."""
+    if future.cancelled():
+        return
+    try:
+        end(job, future.result())
+    except BrokenProcessPool:
+        raise TryAgainLater("a process of the study was ended: try again, with fewer --jobs") from None
+
+
+def _row(job: Job, troubles: Mapping[str, str]) -> PlayedRow | None:
+    """A run that has come to its end, or has no data; None for any other."""
+    run = job.spec.run
+    if run in troubles:
+        return PlayedRow(job.spec, None, troubles[run])
+    if not _is_done(run):
+        return None
+    with JournalReader(places.run_journal(run)) as reader:
+        return PlayedRow(job.spec, document_of(reader, run))
+
+
+def _is_done(run: str) -> bool:
+    """True for a run that has come to its end."""
+    if not places.run_journal(run).exists():
+        return False
+    with JournalReader(places.run_journal(run)) as reader:
+        entry = reader.find_run(run)
+    return entry is not None and entry.outcome is RunOutcome.DONE
+
+
+def _remove(jobs: Sequence[Job], now: datetime) -> None:
+    """Remove what runs that did not come to their end have left. Raises TryAgainLater where one is being played."""
+    halves = [
+        StoredRun(id=job.spec.run, kind=StoredKind.BACKTEST, time=now, path=path)
+        for job in jobs
+        if (path := places.run_journal(job.spec.run)).exists()
+    ]
+    if at_work := prune_runs(halves).at_work:
+        raise TryAgainLater(f"the run {at_work[0].id} is being played by another process")
+
+
+def studies() -> Row:
+    """The studies of this machine, with the runs of each that are done. Raises MalformedData for a damaged record."""
+    return {"schema": SCHEMA, "studies": [_listed(file) for file in sorted(places.studies_dir().glob("*/study.json"))]}
+
+
+def _listed(file: Path) -> Row:
+    try:
+        kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        runs = kept["runs"]
+    except (ValueError, KeyError, TypeError):
+        raise MalformedData(f"{file}: no record of a study; remove its folder") from None
+    return {"study": kept["study"], "file": kept["file"], "runs": len(runs), "done": sum(map(_is_done, runs))}

@@ -1,0 +1,160 @@
+"""A study as `paperdesk study` prints it: a row for each run, and the rows that were decided otherwise on the same
+symbols and window, paired."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.conventions.families import discoveries, family
+from engine.domain.run import RunSpec
+from engine.reports.documents.backtest import returns_of
+from engine.reports.documents.row_json import TOKENS, Row
+from engine.reports.documents.run_comparison import paired_difference
+
+SCHEMA = 1
+OMITTED_SETTINGS = frozenset({"preset_text", "briefing"})
+"""Settings that a row leaves out: whole texts."""
+LUCK = ("trials", "psr", "deflated_sharpe", "minimum_track_record", "value_at_risk")
+"""Figures of luck in a flat row."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRow:
+    """A run of a study: its description, its document, or (where that is None) why it has none."""
+
+    spec: RunSpec
+    document: Mapping[str, Any] | None
+    note: str = ""
+
+
+def study_document(name: str, played: Sequence[PlayedRow], *, runs: int, notes: Sequence[str]) -> Row:
+    """The document of a study of so many runs, of which those in `played` have come to their end."""
+    return {
+        "schema": SCHEMA,
+        "study": name,
+        "runs": runs,
+        "rows": [_row(one) for one in played],
+        "pairs": _pairs(played),
+        "notes": list(notes),
+        "interrupted": len(played) < runs,
+    }
+
+
+def _row(played: PlayedRow) -> Row:
+    spec, found = played.spec, played.document or {}
+    use = found.get("model") or {}
+    cutoff, settings = use.get("training_cutoff"), found.get("settings", {})
+    return {
+        "run": spec.run,
+        **dict(zip(("name", "model"), _decided_by(spec), strict=True)),
+        "symbols": list(spec.symbols),
+        "from": spec.first.isoformat(),
+        "to": spec.last.isoformat(),
+        "seed": spec.seed,
+        "repeat": spec.sample + 1,
+        "sessions": found.get("sessions"),
+        "currency": found.get("currency"),
+        "final_value": found.get("final_value"),
+        "trades": len(found["trades"]) if found else None,
+        "metrics": found.get("metrics", {}),
+        "luck": found.get("luck"),
+        "abstentions": use.get("abstentions"),
+        **{name: use.get(name) for name in TOKENS[:2]},
+        "cost": use.get("cost"),
+        "training_cutoff": cutoff,
+        "past_cutoff": _past(spec, cutoff),
+        "settings": {name: value for name, value in settings.items() if name not in OMITTED_SETTINGS},
+        "fingerprint": found.get("fingerprint"),
+        "note": played.note or None,
+    }
+
+
+def _decided_by(spec: RunSpec) -> tuple[str, str | None]:
+    """The preset or strategy, and the models that answer it."""
+    models = spec.model or ", ".join(dict.fromkeys(dict(spec.models).values()))
+    return spec.preset or spec.strategy or "", models or None
+
+
+def _past(spec: RunSpec, cutoff: str | None) -> bool | None:
+    """True for a window after the month until which its model knows the world, False for one that is not wholly so;
+    None where no month is known."""
+    return f"{spec.first:%Y-%m}" > cutoff if cutoff and cutoff[:4].isdecimal() and len(cutoff) == 7 else None
+
+
+def _pairs(played: Sequence[PlayedRow]) -> list[Row]:
+    """Every two that decided on the same symbols, window and sessions, by the mean of their seeds and repeats. What is
+    better over several symbols and windows than chance explains is a discovery."""
+    cells: dict[tuple[Any, ...], dict[tuple[str, str | None], list[list[float]]]] = {}
+    for one in played:
+        if (found := one.document) is not None and (returns := returns_of(found)):
+            key = (one.spec.symbols, one.spec.first, one.spec.last, found["first_session"], len(returns))
+            cells.setdefault(key, {}).setdefault(_decided_by(one.spec), []).append(returns)
+    pairs = [pair for key, arms in cells.items() for pair in _paired(key, arms)]
+    tested: dict[tuple[str, str], list[Row]] = {}
+    for pair in pairs:
+        if pair["p"] is not None:
+            tested.setdefault((arm_name(pair["first"]), arm_name(pair["other"])), []).append(pair)
+    for own in tested.values():
+        for pair, counts in zip(own, discoveries([each["p"] for each in own]), strict=True):
+            pair["discovery"] = counts
+    return pairs
+
+
+def _paired(key: tuple[Any, ...], arms: Mapping[tuple[str, str | None], Sequence[Sequence[float]]]) -> Iterator[Row]:
+    names, daily = list(arms), [np.mean(runs, axis=0) for runs in arms.values()]
+    symbols, first, last, *_ = key
+    for place, base in enumerate(names):
+        gaps = [other - daily[place] for other in daily[place + 1 :]]
+        tested = family(np.array(gaps)) if gaps else None
+        for number, (other, gap) in enumerate(zip(names[place + 1 :], gaps, strict=True)):
+            yield {
+                "first": dict(zip(("name", "model"), base, strict=True)),
+                "other": dict(zip(("name", "model"), other, strict=True)),
+                "symbols": list(symbols),
+                "from": first.isoformat(),
+                "to": last.isoformat(),
+                **paired_difference(gap),
+                "p": None if tested is None else tested.single[number],
+                "adjusted": None if tested is None else tested.adjusted[number],
+                "discovery": None,
+            }
+
+
+def arm_name(arm: Mapping[str, Any]) -> str:
+    """A preset or strategy with the models that answer it, as one name."""
+    return f"{arm['name']} ({arm['model']})" if arm["model"] else str(arm["name"])
+
+
+def flat_rows(document: Mapping[str, Any]) -> list[Row]:
+    """The rows with a key for each figure: metrics by their names, those of luck as `luck_NAME`; without settings."""
+    return [_flat(row) for row in document["rows"]]
+
+
+def _flat(row: Mapping[str, Any]) -> Row:
+    luck = row["luck"] or {}
+    named = {name: value for name, value in row.items() if name not in ("metrics", "luck", "settings")}
+    own = {**named, "symbols": " ".join(row["symbols"])}
+    fingerprint, note = own.pop("fingerprint"), own.pop("note")
+    return {
+        **own,
+        **row["metrics"],
+        **{f"luck_{name}": luck.get(name) for name in LUCK},
+        "fingerprint": fingerprint,
+        "note": note,
+    }
+
+
+def study_csv(document: Mapping[str, Any]) -> str:
+    """The flat rows as comma-separated values; what is not known is empty."""
+    rows, out = flat_rows(document), io.StringIO()
+    names = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(out, [*names], restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

@@ -1,0 +1,172 @@
+"""A study: the same rows on one process and on two, gone on with after a kill or Ctrl-C, and faulty files refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import paperdesk
+from engine.settings import places
+from tests.tui.commands.conftest import Run
+from tests.tui.real_terminal import REPO
+from tui.commands import study
+
+GRID = """
+[study]
+strategies = ["macd"]
+presets = ["finvision"]
+models = ["offline"]
+symbols = ["ORVL", "BXWD"]
+windows = [["2025-03-03", "2025-04-04"], ["2025-05-01", "2025-06-05"]]
+repeats = 3
+"""
+RULES = GRID.replace('presets = ["finvision"]\nmodels = ["offline"]\n', "").replace('["macd"]', '["macd", "z-score"]')
+BASE = {
+    "strategies": '["macd"]',
+    "symbols": '["ORVL"]',
+    "windows": '[["2025-03-03", "2025-04-04"]]',
+}
+
+
+def written(folder: Path, text: str) -> str:
+    (folder / "grid.toml").write_text(text, encoding="utf-8")
+    return str(folder / "grid.toml")
+
+
+def journals() -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in places.runs_dir().glob("*.db")}
+
+
+def test_rows_and_pairs_are_the_same_on_one_process_and_on_two(
+    run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, GRID)
+    alone = run("study", file, "--json").json
+    monkeypatch.setenv("PAPERDESK_HOME", str(tmp_path / "other"))
+    together = run("study", file, "--jobs", "2", "--json").json
+    assert together == alone
+
+    rows, pairs = alone["rows"], alone["pairs"]
+    assert len(rows) == 8 and all(row["fingerprint"] for row in rows) and not alone["interrupted"]
+    assert {row["name"]: row["abstentions"] for row in rows} == {"macd": None, "finvision": 0}
+    assert alone["notes"]  # nobody is asked twice who answers alike
+    light = run(
+        *("backtest", "--strategy", "macd", "--symbols", "BXWD", "--light", "--json"),
+        *("--from", "2025-05-01", "--to", "2025-06-05"),
+    ).json
+    (row,) = [row for row in rows if row["name"] == "macd" and row["to"] == "2025-06-05" and row["symbols"] == ["BXWD"]]
+    assert {key: row[key] for key in ("fingerprint", "metrics", "final_value")} == {
+        key: light[key] for key in ("fingerprint", "metrics", "final_value")
+    }
+
+    assert len(pairs) == 4
+    for pair in pairs:
+        assert pair["low"] < pair["mean"] < pair["high"] and 0 < pair["p"] <= 1 and pair["discovery"] is not None
+
+    again = csv.DictReader(io.StringIO(run("study", file, "--format", "csv").out))
+    assert [one["fingerprint"] for one in again] == [row["fingerprint"] for row in rows]
+    assert run("study", file, "--format", "latex").out.count(r"\\") == 9
+    result = paperdesk.study(file)
+    assert list(result.rows["fingerprint"]) == [row["fingerprint"] for row in rows]
+    assert result.rows["final_value"].dtype == "float64" and list(result.pairs["mean"]) == [
+        one["mean"] for one in pairs
+    ]
+
+
+def test_a_killed_study_goes_on_where_it_stopped(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    file = written(tmp_path, RULES)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paperdesk", "study", file, "--jobs", "2"],
+        cwd=REPO,
+        env=os.environ | {"PAPERDESK_HOME": str(paperdesk_home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 300
+    try:
+        while process.poll() is None and time.monotonic() < deadline and not done(run):
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    before, kept = done(run), journals()
+    assert before
+    finished = run("study", file, "--json")
+    while finished.code == 75 and time.monotonic() < deadline:  # what it had begun ends after it
+        finished = run("study", file, "--json")
+    assert len(finished.json["rows"]) == 8 and done(run) == 8
+    unchanged = [name for name, changed in journals().items() if kept.get(name) == changed]
+    assert len(unchanged) >= before
+
+
+def done(run: Run) -> int:
+    listed = run("study", "list", "--json")
+    return sum(one["done"] for one in listed.json["studies"])
+
+
+def test_ctrl_c_leaves_whole_runs_alone(
+    run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, GRID.replace('"macd"', ""))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(study, "interruptible", lambda: pressed_after(30))
+        stopped = run("study", file, "--json")
+    assert stopped.code == 130 and "continues" in stopped.err
+    rows = stopped.json["rows"]
+    assert stopped.json["interrupted"] and 0 < len(rows) < 4
+    assert set(journals()) == {f"{row['run']}.db" for row in rows}
+    kept = journals()
+    whole = run("study", file, "--json").json
+    assert whole["rows"][: len(rows)] == rows and len(whole["rows"]) == 4
+    assert kept.items() <= journals().items()
+    assert "4 of 4" in run("study", "list").out
+
+
+@contextmanager
+def pressed_after(times: int) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C that is pressed once somebody has asked so often."""
+    asked = iter(range(times))
+    yield lambda: next(asked, None) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "key"),
+    [
+        ({"seed": "[1]"}, "did you mean seeds"),
+        ({"masks": "[1]"}, "masks"),
+        ({"strategies": '["mcd"]'}, "study.strategies"),
+        ({"presets": '["finvison"]'}, "study.presets"),
+        ({"presets": '["finvision"]', "models": '["nobody:x"]'}, "study.models"),
+        ({"models": '["offline"]'}, "models"),
+        ({"windows": '[["2025-04-04", "2025-03-03"]]'}, "study.windows"),
+        ({"windows": '[["2025-03-03", "2099-03-03"]]'}, "study.windows"),
+        ({"windows": '[["2025-03-03"]]'}, "study.windows"),
+        ({"portfolios": '[["ORVL", "BXWD"]]'}, "portfolios"),
+        ({"repeats": "0"}, "study.repeats"),
+        ({"symbols": '["ORVL"'}, "grid.toml"),
+    ],
+)
+def test_a_faulty_file_is_one_line_and_nothing_is_run(
+    run: Run, paperdesk_home: Path, tmp_path: Path, changed: dict[str, str], key: str
+) -> None:
+    lines = "\n".join(f"{name} = {value}" for name, value in {**BASE, **changed}.items())
+    failed = run("study", written(tmp_path, f"[study]\n{lines}\n"))
+    assert failed.code == 78 and key in failed.err and failed.err.count("\n") == 1
+    assert not places.runs_dir().exists() and not places.studies_dir().exists()
+
+
+def test_a_symbol_without_data_is_a_row_with_a_note(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    lines = "\n".join(f"{name} = {value}" for name, value in {**BASE, "symbols": '["ORVL", "NONE"]'}.items())
+    rows = run("study", written(tmp_path, f"[study]\n{lines}\n"), "--json").json["rows"]
+    assert [bool(row["fingerprint"]) for row in rows] == [True, False] and "NONE" in rows[1]["note"]
+    lines = lines.replace('"ORVL", ', "")
+    assert run("study", written(tmp_path, f"[study]\n{lines}\n")).code == 65

@@ -1,0 +1,127 @@
+"""`paperdesk study` (research): backtest a grid of agents, rules, models, symbols and windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from engine.errors import MENDED, Interrupted, PaperdeskError
+from tui.commands.options import ABSTAIN_LIMIT
+from tui.settings.invocation import Invocation, command
+from tui.shell.cost_confirmation import agree_to_jobs, yes_option
+from tui.shell.interruption import interruptible
+from tui.shell.progress import progress_bar
+from tui.text.console import as_json, show, show_document, show_json
+
+if TYPE_CHECKING:
+    from engine.app.study import PreparedStudy
+    from engine.services import Services
+
+LIST = "list"
+TEXT, CSV, LATEX, JSON = "text", "csv", "latex", "json"
+
+
+@command("study")
+@click.argument("file", metavar="FILE.toml|list")
+@click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Parallel runs, one process each; runs that ask a model's service stay one after the other.",
+)
+@click.option("--format", "chosen", type=click.Choice([TEXT, CSV, LATEX, JSON]), help="Default: text; --json is json.")
+@yes_option
+def study_command(
+    *, invocation: Invocation, file: str, folder: str | None, jobs: int, chosen: str | None, yes: bool
+) -> None:
+    """Backtests every combination of what the [study] of a TOML file names.
+
+    Keys of [study]: presets and strategies (either or both), models, symbols (a run each) or portfolios (lists of
+    symbols), windows = [[FROM, TO], ...], seeds, repeats, and light = false for whole runs with baselines. Called
+    again, it plays the runs that are not there yet, after Ctrl-C too; finished ones are not run again unless their
+    settings, your code or the program has changed. list shows all studies.
+
+    \b
+    Columns (csv, and rows of json):
+      run                  id of the run; equal combinations share one
+      name, model          preset or strategy; models of its agents
+      symbols, from, to    what was traded, and the window
+      seed, repeat         seed; number of the repeat
+      sessions, currency   sessions measured
+      final_value, trades  value at the last close; count of trades
+      total_return, ...    metrics of the convention (json: metrics)
+      luck_...             trials, psr, deflated_sharpe, ... (json: luck)
+      abstentions          questions without a valid answer
+      input_tokens, output_tokens, cost
+                           use of models; cost in USD
+      training_cutoff      month until which the model knows the world
+      past_cutoff          whether the whole window is later than that
+      fingerprint          SHA-256 of decisions, trades and equity
+      note                 why a run has no figures
+
+    \b
+    Pairs (json), every two on the same symbols and window:
+      first, other         name and model of each, means of their seeds
+      mean, low, high      other less first, a day, 95 % interval
+      distinguishable, sessions_needed
+      p, adjusted          of "other is not better", alone and in the family
+      discovery            counted over symbols and windows
+
+    \b
+    Examples:
+      paperdesk study grid.toml --jobs 2
+      paperdesk study grid.toml --format latex
+      paperdesk study list
+    """
+    from engine.app.study import prepare_study, studies
+    from tui.text.study_text import list_lines
+
+    if as_json() and chosen not in (None, JSON):
+        raise click.UsageError(f"--json and --format {chosen} contradict each other: give one of them")
+    if file == LIST:
+        found = studies()
+        show_document(found, lambda: list_lines(found))
+        return
+    services = replace(invocation.services(), abstain_limit=ABSTAIN_LIMIT)
+    if folder is not None:
+        services = replace(services, data=replace(services.data, folder=folder))
+    prepared = prepare_study(services, Path(file))
+    agree_to_jobs(services, prepared.open_jobs, yes)
+    again = f"`paperdesk study {file}` continues"
+    document = _played(services, prepared, jobs, again)
+    _print(document, chosen)
+    if document["interrupted"]:
+        raise Interrupted(f"interrupted: {len(document['rows'])} of {document['runs']} runs are done; {again}")
+
+
+def _played(services: Services, prepared: PreparedStudy, jobs: int, again: str) -> Mapping[str, Any]:
+    from engine.app.study import run_study
+
+    with progress_bar() as on_done, interruptible() as stop:
+        try:
+            return run_study(services, prepared, jobs, on_done, stop)
+        except PaperdeskError as error:
+            if error.exit_code in MENDED:
+                error.args = (f"{error}; {again}",)
+            raise
+
+
+def _print(document: Mapping[str, Any], chosen: str | None) -> None:
+    from engine.reports.documents.study import study_csv
+    from tui.text.study_text import study_latex, study_lines
+
+    if chosen == CSV:
+        show(study_csv(document).rstrip("\n"))
+    elif chosen == LATEX:
+        show(study_latex(document))
+    elif chosen == JSON:
+        show_json(document)
+    else:
+        show_document(document, lambda: study_lines(document))
