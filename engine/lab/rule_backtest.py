@@ -106,8 +106,8 @@ class Prices:
 
 
 Shared = dict[tuple[object, ...], tuple[Mapping[Symbol, Coverage], Market, Prices]]
-"""What runs over one market share, by symbols, window and convention: the sessions that its bars cover, the market
-through the window, and the prices of that."""
+"""Windows of one market that its runs share, by symbols, dates and convention: the sessions that the bars cover, the
+market through the window, and the prices of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,8 +156,11 @@ def fingerprint(run_part: RunPart) -> str:
 def _fingerprint(books: Document) -> str:
     decisions = _canonical([_without(row, "opinions") for row in books["decisions"]])
     trades = _canonical([_without(row, "owner") for row in books["trades"]])
-    parts = (f'{{"decisions":{decisions},"equity":[', ",".join(books["equity"]), f'],"trades":{trades}}}')
-    return hashlib.sha256("".join(parts).encode()).hexdigest()
+    digest = hashlib.sha256(f'{{"decisions":{decisions},"equity":['.encode())
+    for number, row in enumerate(books["equity"]):
+        digest.update(f"{',' if number else ''}{row}".encode())
+    digest.update(f'],"trades":{trades}}}'.encode())
+    return digest.hexdigest()
 
 
 def _without(row: Document, key: str) -> Document:
