@@ -86,7 +86,7 @@ BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "an item judged twice": ("intelligence", {"items": [ITEM, ITEM]}, "more than once: 1"),
     "no weight": ("intelligence", {"items": [ITEM | {"weight": 0}]}, "weight"),
     "too much weight": ("intelligence", {"items": [ITEM | {"weight": 11}]}, "weight"),
-    "weight in words": ("intelligence", {"items": [ITEM | {"weight": "5"}]}, "weight"),
+    "weight in words": ("intelligence", {"items": [ITEM | {"weight": "five"}]}, "weight"),
     "an unknown effect": ("intelligence", {"items": [ITEM | {"effect": "bullish"}]}, "effect"),
     "a query that repeats the summary": (
         "intelligence",
@@ -108,7 +108,7 @@ BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
         {"evidence": LAYERS | {"shallow": ["I1"]}},
         "evidence.shallow names ids that were not given: I1",
     ),
-    "a level on the scale of three": ("three ways", {"action": "hold"}, "action"),
+    "a level on the scale of three": ("three ways", {"action": "slightly decrease"}, "action"),
     "three ways on the scale of five": ("five levels", {"action": "SELL"}, "action"),
     "an action in training": ("training", {"action": "BUY"}, "action"),
     "a layer left out": ("training", {"evidence": {"shallow": []}}, "evidence"),
