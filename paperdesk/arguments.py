@@ -24,7 +24,7 @@ def day_of(day: Day) -> date:
         return day.date()
     try:
         return day if isinstance(day, date) else date.fromisoformat(day)
-    except ValueError:
+    except (TypeError, ValueError):
         raise UsageError(f"{day!r} is not a date; write it as YYYY-MM-DD") from None
 
 

@@ -244,6 +244,8 @@ def _spec(services: Services, arguments: RunArguments) -> RunSpec:
         from paperdesk.frames import folder_of
 
         symbols, data = symbols or list(data), folder_of(services, data)
+    elif not isinstance(data, str | Path | None):
+        raise UsageError(f"data: {type(data).__name__} is neither a data folder nor {{symbol: DataFrame}}")
     model = given.get("model", OFFLINE)
     flags: dict[str, Any] = {name: given[name] for name in ("preset", "convention", "seed") if name in given}
     flags |= {flag: day_of(given[name]) for name, flag in _DAYS.items() if name in given}

@@ -29,6 +29,9 @@ def folder_of(services: Services, frames: Mapping[str, pd.DataFrame]) -> str:
     cannot be."""
     if not frames:
         raise UsageError("data has no DataFrame; give {symbol: DataFrame}")
+    for symbol, frame in frames.items():
+        if not hasattr(frame, "to_csv"):
+            raise UsageError(f"data[{symbol!r}]: {type(frame).__name__} is no DataFrame of daily bars")
     texts = {symbol.upper(): _csv(frame) for symbol, frame in frames.items()}
     digest = hashlib.sha256("".join(f"{symbol}\n{text}" for symbol, text in sorted(texts.items())).encode())
     folder = places.frames_folder(digest.hexdigest()[:16])

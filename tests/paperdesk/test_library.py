@@ -210,6 +210,9 @@ def test_frames_are_data_and_are_checked_as_a_file_is() -> None:
         ({"start": "2025-03-31", "end": "2025-01-02"}, "start 2025-03-31 is after end 2025-01-02"),
         ({"end": None}, "start and end"),
         ({"start": "yesterday"}, "YYYY-MM-DD"),
+        ({"start": 20250102}, "YYYY-MM-DD"),
+        ({"data": pd.DataFrame()}, "symbol: DataFrame"),
+        ({"data": {"AAA": [1]}}, "AAA"),
         ({"cash": "much"}, "cash"),
         ({"strategy": "macdd"}, "did you mean macd"),
         ({"params": {"fasd": 3}}, "fast"),
@@ -252,6 +255,27 @@ def test_a_desk_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     for table, frame in (("orders", desk.orders), ("decisions", desk.decisions), ("equity", desk.equity.reset_index())):
         rows = command(capsys, table)[table]
         assert [f"{session:%Y-%m-%d}" for session in frame["session"]] == [row["session"] for row in rows]
+
+
+SCRIPT = """
+import pandas as pd
+import paperdesk
+
+days = pd.bdate_range("2024-04-01", "2024-05-24")
+bars = pd.DataFrame({"open": 100, "high": 101, "low": 99, "close": 100, "volume": 1000}, index=days)
+window = {"start": "2024-05-01", "end": "2024-05-24", "strategy": "buy-and-hold"}
+print(paperdesk.audit(data={"AAA": bars}, cuts=1, **window)["verdict"])
+"""
+
+
+def test_a_script_that_audits_is_run_once(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    environ = {**os.environ, "PAPERDESK_HOME": str(tmp_path), "PYTHONPATH": str(REPO)}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["clean"], done.stderr
 
 
 INTERRUPTED = """

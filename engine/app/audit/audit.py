@@ -6,7 +6,6 @@ Copies of the data folder, cut at the decisions of an audited run, and the proce
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from tempfile import TemporaryDirectory
 from engine.app.audit.legs_process import begin
 from engine.app.audit.subjects import CopiedLeg, LegsTask, files_outside, open_subject, opened_files
 from engine.app.models.models import build_models
+from engine.app.records.own_process import begin_process
 from engine.app.records.trial_index import check_trial_index, count_trials, spec_hash, spec_trial
 from engine.app.research.backtest import recorded_spec
 from engine.app.research.market_data import load_run
@@ -82,7 +82,7 @@ async def _audit(
     preset = preset_of(spec)
     models = None if preset is None else build_models(services, preset, spec.model, recorded=spec.models)
     if models is not None and models.spec != "offline" and services.config.models.replay == "live":
-        raise UsageError("an an audit needs recorded answers to identical prompts: set models.replay = read-through")
+        raise UsageError("an audit needs recorded answers to identical prompts: set models.replay = read-through")
     market = await load_run(services, spec)
     with (
         folder_copies(services, spec, market) as copies,
@@ -167,12 +167,8 @@ def folder_copies(services: Services, spec: RunSpec, market: Market) -> Iterator
         return
     folder = Path(spec.data.folder).expanduser().resolve()
     cuts = services.open_cuts(folder, spec.symbols)
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=begin, args=(theirs,), daemon=True)
     with TemporaryDirectory(prefix="paperdesk-audit-") as copy:
-        process.start()
-        theirs.close()
+        ours, process = begin_process(begin, (), "audit", niceness=0)
         try:
             yield FolderCopies(ours, cuts, LegsTask(services, spec, market, folder, Path(copy)))
         finally:

@@ -10,12 +10,13 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, redirect_stderr, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from threading import Lock
+from types import ModuleType
 from typing import Any, TypeVar
 
 from engine import errors
@@ -79,18 +80,29 @@ def begin_process(
     main: Callable[..., None], given: tuple[object, ...], name: str, niceness: int = NICENESS
 ) -> tuple[Connection, BaseProcess]:
     """Start a process whose main function gets `given` and one end of a pipe, and return the other. It yields to this
-    one from the beginning, for it imports much. Raises OSError."""
+    one from the beginning where it imports much. Raises OSError."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=main, args=(*given, theirs), name=f"paperdesk {name}", daemon=True)
     # While an app draws, sys.stderr is a stand-in without a descriptor, which spawn cannot pass on; two threads that
     # put it back in the wrong order would leave the app without its stand-in.
-    with _starting, redirect_stderr(sys.__stderr__):
+    with _starting, redirect_stderr(sys.__stderr__), _no_main_module():
         process.start()
     with suppress(OSError):  # it has ended already
         os.setpriority(os.PRIO_PROCESS, process.pid or 0, os.getpriority(os.PRIO_PROCESS, 0) + niceness)
     theirs.close()
     return ours, process
+
+
+@contextmanager
+def _no_main_module() -> Iterator[None]:
+    """Hide the main module from spawn, which would run it in the new process: the script of a user of the library need
+    not be written for that."""
+    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def leave_terminal() -> None:
