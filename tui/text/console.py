@@ -91,7 +91,8 @@ def plain_characters(environ: Mapping[str, str], encoding: str) -> bool:
 def show(text: str) -> None:
     """Print text on standard output; what its encoding does not take becomes a question mark."""
     encoding = sys.stdout.encoding or "utf-8"
-    click.echo(text.encode(encoding, "replace").decode(encoding), color=True)
+    # JSON, which may be long, is not copied for what cannot be in it.
+    click.echo(text if text.isascii() else text.encode(encoding, "replace").decode(encoding), color=True)
 
 
 def show_json(document: Mapping[str, Any], *, indent: int | None = 2) -> None:
