@@ -50,6 +50,8 @@ from engine.strategies.catalog import strategy_class
 SCHEMA = 1
 OnPlayed = Callable[[str, int, int], None]
 """A listener to each run that has ended, with the number that have by then, and of how many."""
+OnEnd = Callable[[Job, str | None], None]
+"""A receiver of each run that was played, with what `_play` says of it."""
 RULES_REPEAT = "rules and the offline model answer alike every time: they are not repeated"
 
 
@@ -230,8 +232,10 @@ def run_study(
     one of its own was ended, and what a run raises; what was done stays."""
     todo, troubles, done = prepared.open_jobs, dict[str, str](), 0
 
-    def end(job: Job, trouble: str) -> None:
+    def end(job: Job, trouble: str | None) -> None:
         nonlocal done
+        if trouble is None:
+            return
         if trouble:
             troubles[job.spec.run] = trouble
         elif job.begun is not None:
@@ -263,7 +267,7 @@ def _play_all(
     workers: int,
     *,
     stop: Stop,
-    end: Callable[[Job, str], None],
+    end: OnEnd,
 ) -> None:
     """Play runs, those that ask nobody first, and tell each that has ended to `end`."""
     free = [job for job in todo if job.spec.run not in prepared.paid]
@@ -278,29 +282,27 @@ def _play_all(
             _play_here(within, asking, stop, end, light=prepared.light)
 
 
-def _play_here(
-    services: Services, jobs: Sequence[Job], stop: Stop, end: Callable[[Job, str], None], *, light: bool
-) -> None:
+def _play_here(services: Services, jobs: Sequence[Job], stop: Stop, end: OnEnd, *, light: bool) -> None:
     for job in jobs:
         if stop():
             return
         end(job, _play(services, job, light=light, stop=stop))
 
 
-def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> str:
-    """Play a run and keep it; why it has no data, empty where it has."""
+def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> str | None:
+    """Play a run and keep it; why it has no data, empty where it has, None where it was stopped."""
     try:
-        run_backtest(going_on(services, job), job.spec, stop=stop, light=light)
+        report = run_backtest(going_on(services, job), job.spec, stop=stop, light=light)
     except (MissingData, StaleData) as error:
         return str(error)
-    return ""
+    return None if report.result.interrupted else ""
 
 
-def _play_there(services: Services, light: bool, job: Job) -> str:
+def _play_there(services: Services, light: bool, job: Job) -> str | None:
     return _play(services, job, light=light, stop=stop_requested)
 
 
-def _end(end: Callable[[Job, str], None], job: Job, future: Future[str]) -> None:
+def _end(end: OnEnd, job: Job, future: Future[str | None]) -> None:
     """Tell the end of a run in another process, unless it was cancelled. Raises what the run raised."""
     if future.cancelled():
         return

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -213,10 +215,19 @@ _stopping: Event | None = None
 
 
 def _begin_worker(stopping: Event) -> None:
-    """Begin a process of a pool. Ctrl-C reaches every process of the terminal; it is the parent's to answer."""
+    """Begin a process of a pool. Ctrl-C reaches every process of the terminal; it is the parent's to answer. One whose
+    parent was killed ends with it: it would wait for its next item for ever."""
     global _stopping  # noqa: PLW0603 - how a pool's process is given what cannot be sent with a job
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _stopping = stopping
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _play_there(services: Services, job: Job) -> Played:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import paperdesk
+from connectors.llm import gate
 from engine.settings import places
+from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_bench_resume import REFLECTIONS
+from tests.tui.commands.test_model_outages import ANSWERS
 from tests.tui.real_terminal import REPO
 from tui.commands import study
 
@@ -30,6 +37,23 @@ windows = [["2025-03-03", "2025-04-04"], ["2025-05-01", "2025-06-05"]]
 repeats = 3
 """
 RULES = GRID.replace('presets = ["finvision"]\nmodels = ["offline"]\n', "").replace('["macd"]', '["macd", "z-score"]')
+MODELS = """
+[study]
+strategies = ["macd", "z-score"]
+presets = ["finvision"]
+models = ["near:m1"]
+symbols = ["ORVL"]
+windows = [["2025-03-03", "2025-03-06"]]
+repeats = 2
+"""
+NEAR = """
+[models.prices."near:m1"]
+input = 2
+output = 1
+[endpoints.near]
+base_url = "{}"
+requests_per_minute = 60000
+"""
 BASE = {
     "strategies": '["macd"]',
     "symbols": '["ORVL"]',
@@ -37,9 +61,23 @@ BASE = {
 }
 
 
-def written(folder: Path, text: str) -> str:
-    (folder / "grid.toml").write_text(text, encoding="utf-8")
-    return str(folder / "grid.toml")
+class Trader(FakeLLMServer):
+    """Answers every agent of finvision about ORVL."""
+
+    def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Say:
+        with self._lock:
+            self.requests.append(body)
+        if is_preflight(body):
+            return Say(text='{"word": "ready"}')
+        schema, known = json.dumps(body["response_format"]), ANSWERS | REFLECTIONS
+        return Say(
+            text=json.dumps({"symbol": "ORVL"} | next(known[field] for field in known if f'"{field}"' in schema))
+        )
+
+
+def written(folder: Path, text: str, name: str = "grid.toml") -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
 
 
 def journals() -> dict[str, int]:
@@ -89,7 +127,7 @@ def test_a_killed_study_goes_on_where_it_stopped(run: Run, paperdesk_home: Path,
         cwd=REPO,
         env=os.environ | {"PAPERDESK_HOME": str(paperdesk_home)},
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     deadline = time.monotonic() + 300
     try:
@@ -97,12 +135,10 @@ def test_a_killed_study_goes_on_where_it_stopped(run: Run, paperdesk_home: Path,
             time.sleep(0.05)
     finally:
         process.kill()
-        process.wait()
+        process.communicate(timeout=300)  # until its processes, which write there too, have ended with it
     before, kept = done(run), journals()
     assert before
     finished = run("study", file, "--json")
-    while finished.code == 75 and time.monotonic() < deadline:  # what it had begun ends after it
-        finished = run("study", file, "--json")
     assert len(finished.json["rows"]) == 8 and done(run) == 8
     unchanged = [name for name, changed in journals().items() if kept.get(name) == changed]
     assert len(unchanged) >= before
@@ -111,6 +147,40 @@ def test_a_killed_study_goes_on_where_it_stopped(run: Run, paperdesk_home: Path,
 def done(run: Run) -> int:
     listed = run("study", "list", "--json")
     return sum(one["done"] for one in listed.json["studies"])
+
+
+def test_models_are_asked_by_one_process_and_for_nothing_twice(
+    run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "PACE", 0.001)
+    with fake_llm_server(Trader()) as service:
+        config = written(tmp_path, NEAR.format(service.openai_url), "config.toml")
+        command = ("study", written(tmp_path, MODELS), "--config", config, "--jobs", "2", "--yes", "--json")
+
+        def questions() -> int:
+            return sum(not is_preflight(body) for body in service.requests)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv(places.HOME, str(tmp_path / "other"))
+            unbroken = run(*command).json
+        wanted = questions()
+        service.requests.clear()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(study, "interruptible", lambda: nullcontext(lambda: questions() > 4))
+            assert run(*command).code == 130
+        assert 4 < questions() < wanted
+        assert figures(run(*command).json) == figures(unbroken) and questions() == wanted
+        assert figures(run(*command).json) == figures(unbroken) and questions() == wanted
+    rows = [row for row in unbroken["rows"] if row["model"]]
+    assert len(unbroken["rows"]) == 4 and [row["repeat"] for row in rows] == [1, 2]
+    assert all(Decimal(row["cost"]) > 0 and row["input_tokens"] > 0 for row in rows)
+
+
+def figures(document: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Rows as they must be however often they were begun; each begin asks whether the model is there, for cents of a
+    cent."""
+    names = ("run", "abstentions", "fingerprint")
+    return [(*(row[name] for name in names), round(float(row["cost"] or 0), 3)) for row in document["rows"]]
 
 
 def test_ctrl_c_leaves_whole_runs_alone(
