@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
+from engine.domain.market import parse_symbol
 from engine.errors import Interrupted, UsageError
 from paperdesk.arguments import Amount, Day, amount_of, day_of, named_arguments
 from paperdesk.threads import stop_requested
@@ -243,7 +244,7 @@ def _spec(services: Services, arguments: RunArguments) -> RunSpec:
     if isinstance(data, Mapping):
         from paperdesk.frames import folder_of
 
-        symbols, data = symbols or list(data), folder_of(services, data)
+        symbols, data = symbols or [parse_symbol(str(one)) for one in data], folder_of(services, data)
     elif not isinstance(data, str | Path | None):
         raise UsageError(f"data: {type(data).__name__} is neither a data folder nor {{symbol: DataFrame}}")
     model = given.get("model", OFFLINE)

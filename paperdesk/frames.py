@@ -6,13 +6,13 @@ The folder is named by its contents and kept in the cache, so that a run's certi
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from engine.domain.fetched import FileImport
+from engine.domain.market import parse_symbol
 from engine.errors import UsageError
 from engine.services import Services
 from engine.settings import places
@@ -30,9 +30,11 @@ def folder_of(services: Services, frames: Mapping[str, pd.DataFrame]) -> str:
     if not frames:
         raise UsageError("data has no DataFrame; give {symbol: DataFrame}")
     for symbol, frame in frames.items():
-        if not hasattr(frame, "to_csv"):
+        if getattr(frame, "ndim", None) != 2 or not hasattr(frame, "to_csv"):
             raise UsageError(f"data[{symbol!r}]: {type(frame).__name__} is no DataFrame of daily bars")
-    texts = {symbol.upper(): _csv(frame) for symbol, frame in frames.items()}
+    texts = {parse_symbol(str(symbol)): _csv(frame) for symbol, frame in frames.items()}
+    if len(texts) < len(frames):
+        raise UsageError("data names a symbol twice: upper and lower case are one")
     digest = hashlib.sha256("".join(f"{symbol}\n{text}" for symbol, text in sorted(texts.items())).encode())
     folder = places.frames_folder(digest.hexdigest()[:16])
     if folder.exists():
@@ -45,8 +47,11 @@ def folder_of(services: Services, frames: Mapping[str, pd.DataFrame]) -> str:
             actions = _ACTIONS & {name.lower() for name in text.partition("\n")[0].split(",")}
             kinds = ("prices", "actions") if actions else ("prices",)
             services.import_file(FileImport(kinds=kinds, file=file, folder=Path(made) / "data", symbols=(symbol,)))
-        if not folder.exists():  # another thread may have been as quick
-            shutil.move(Path(made) / "data", folder)
+        try:
+            (Path(made) / "data").rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was as quick
+                raise
     return str(folder)
 
 

@@ -19,11 +19,16 @@ _HARMLESS = frozenset({"title", "default", "examples", "$schema", "$id", "minLen
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_ALTERNATIVE = re.compile(r"\A\s*,\s*\Z|\b(?:or|alternatively)\b", re.IGNORECASE)
+_ALTERNATIVE = re.compile(
+    r"\A[\s`]*(?:[,;/|][\s`]*\Z|(?:if|unless|when)\b)|\b(?:or|alternative(?:ly)?|versus|vs|otherwise|else|opposite)\b",
+    re.IGNORECASE,
+)
 """Text between two objects of which either may be meant."""
 _JSON_TYPES: dict[type, str] = {list: "array", str: "string", int: "number", float: "number"}
 _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
 _OPENINGS = ("{", "[", '"')
+_DEEPEST = 50
+"""Objects and lists within each other; those of the schemas are fewer than ten."""
 _MOST_OBJECTS = 100
 """Opening braces of a prose text that are tried as the beginning of an object."""
 
@@ -135,19 +140,24 @@ def _found(body: str, repairs: list[str]) -> Any:
         opened = _THOUGHT_BEGINS.search(body, 0, ended[-1][0])
         repairs.append("a second thinking block" if opened else "no opening tag of thinking")
         body = rest
-    fences = _FENCE.findall(body)
-    if not body.startswith(_OPENINGS[:2]) and len(fences) == 1:
-        body = fences[0].strip()
-    found = list(filter(_holds_object, _values(body)))
+    fences = list(_FENCE.finditer(body))
+    if not body.startswith(_OPENINGS[:2]) and len(fences) == 1 and "{" not in body[fences[0].end() :]:
+        body = fences[0][1].strip()
+    values = list(_values(body))
+    found = list(filter(_holds_object, values))
     if not found:
         if body.startswith(_OPENINGS):
             return _decoded(body)
         raise NotAnAnswer("the answer is prose, not JSON")
     last = found[-1]
+    # A draft and then the answer; an object that something is said about, or an alternative, may be neither. One that
+    # cannot be read is an alternative as well.
+    before = max((one.end for one in values if one.end <= last.start), default=last.start)
+    between = body[before : last.start], body[last.end : max(last.end, body.find("{", last.end))]
+    said = len(found) > 1 and body[last.end :].strip("` \t\r\n")
+    if said or any(map(_ALTERNATIVE.search, between)):
+        raise NotAnAnswer("the answer is prose with several JSON objects, not one")
     if len(found) > 1:
-        # A draft and then the answer; an object that something is said about, or an alternative, may be neither.
-        if body[last.end :].strip("` \t\r\n") or _ALTERNATIVE.search(body[found[-2].end : last.start]):
-            raise NotAnAnswer(f"the answer is prose with {len(found)} JSON objects, not one")
         repairs.append("the last of several objects")
     repairs.extend(last.repairs)
     return last.value
@@ -193,7 +203,14 @@ def _value_at(body: str, start: int) -> _Value | None:
 
 
 def _as_text(value: dict[str, Any]) -> Mapping[str, Any]:
-    """The object, if all its strings can be stored: JSON can spell halves of characters, which no file takes."""
+    """The object, if it can be stored: JSON can spell halves of characters, which no file takes, and nests deeper than
+    they do."""
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        level = [one for each in level for one in (each.values() if isinstance(each, dict) else each)]
+        level = [one for one in level if isinstance(one, dict | list)]
+    if level:
+        raise NotAnAnswer("the answer is nested too deep")
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -212,7 +229,15 @@ def _finite(digits: str) -> float:
     return value
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a key may stand twice in it with one value alone."""
+    value = dict(pairs)
+    if len(value) < len(pairs) and (twice := next((key for key, one in pairs if value[key] != one), None)) is not None:
+        raise NotAnAnswer(f"the answer has {ascii(twice)[:80]} twice, with different values")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_once)
 
 
 def _complaint(error: ValueError | RecursionError) -> str:

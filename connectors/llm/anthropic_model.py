@@ -102,7 +102,7 @@ class AnthropicModel(RemoteModel):
         requests = [{"custom_id": name, "params": line} for name, line in lines.items()]
         return str((await self._client.messages.batches.create(requests=requests)).id)
 
-    async def find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+    async def find_batch(self, batch: StoredBatch, known_ids: Collection[str | None]) -> str | None:
         """The vendor keeps no name of ours: a batch of as many calls from that moment on, which its lines then tell."""
         found = None
         async for one in self._client.messages.batches.list(limit=100):
@@ -110,7 +110,7 @@ class AnthropicModel(RemoteModel):
                 break
             counts = one.request_counts
             lines = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
-            if lines == len(batch.questions) and one.id not in known:
+            if lines == len(batch.questions) and one.id not in known_ids:
                 found = str(one.id)
         return found
 

@@ -67,7 +67,7 @@ class Batches:
         if batch.id is not None or batch.run != self.run:
             return batch if batch.id is not None else None
         known = {one.id for one in await asyncio.to_thread(self.store.batches, self.model.spec)}
-        name = await self.model.told(partial(self.model.find_batch, batch, known))
+        name = await self.model.about_batch(partial(self.model.find_batch, batch, known))
         if name is None:
             await self._kept(replace(batch, questions=(), collected=True))
             return None
@@ -94,13 +94,13 @@ class Batches:
         lines, names = await self.model.batch_lines(part), tuple(part)
         batch = StoredBatch(key=uuid4().hex, run=self.run, spec=self.model.spec, sent=self.clock.now(), questions=names)
         await self._kept(batch)
-        name = await self.model.told(partial(self.model.send_batch, batch.key, lines), once=True)
+        name = await self.model.about_batch(partial(self.model.send_batch, batch.key, lines), once=True)
         return await self._kept(replace(batch, id=name))
 
     async def _collected(self, batch: StoredBatch, questions: Mapping[str, ModelRequest]) -> dict[str, ModelResult]:
         """Wait for a batch, and record its answers."""
         pause, replies = FIRST_LOOK, partial(self.model.batch_replies, batch.id or "")
-        while (read := await self.model.told(replies)) is None:
+        while (read := await self.model.about_batch(replies)) is None:
             lines = f"{len(batch.questions):,} questions to {batch.spec} are with the vendor as batch {batch.id}"
             self.report(f"{lines}: up to 24 hours; Ctrl-C loses nothing")
             await asyncio.sleep(pause)

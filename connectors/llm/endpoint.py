@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from connectors.llm.gate import CallFailed, Gate
-from connectors.llm.service_reply import ErrorReply, exhausted_for, limits_told, one_line
+from connectors.llm.service_reply import ErrorReply, exhausted_for, limits_of, one_line
 from connectors.llm.slots import Slots
 from connectors.llm.warm_prefixes import WarmPrefixes
 from engine.domain.model_call import FailureKind, ModelFailure
@@ -125,7 +125,7 @@ class RateLimiter:
     def heed(self, headers: Mapping[str, str]) -> None:
         """Wait with the next calls until the vendor has requests or tokens left, where its headers say that it has
         none."""
-        self.told |= limits_told(headers)
+        self.told |= limits_of(headers)
         wait = exhausted_for(headers)
         if wait is not None:
             self._opens_at = max(self._opens_at, asyncio.get_running_loop().time() + wait)

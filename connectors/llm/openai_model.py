@@ -131,7 +131,7 @@ class OpenAIModel(RemoteModel):
         )
         return str(made.id)
 
-    async def find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
+    async def find_batch(self, batch: StoredBatch, known_ids: Collection[str | None]) -> str | None:
         """Look for our name."""
         since = (batch.sent - CLOCKS_APART).timestamp()
         async for one in self._client.batches.list(limit=100):

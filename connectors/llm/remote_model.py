@@ -290,8 +290,8 @@ class RemoteModel(ABC):
             self._parameters(request, {}, notes)
         return self._result(replace(reply, tier=BATCH), digest, notes)
 
-    async def told(self, ask: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
-        """What the vendor says of a batch, asked `once` alone where a second time would be another batch. Raises
+    async def about_batch(self, ask: Callable[[], Awaitable[T]], *, once: bool = False) -> T:
+        """The vendor's word on a batch, requested `once` alone where a second time would be another batch. Raises
         TryAgainLater, ConfigError and CredentialsRefused."""
 
         async def told(timeout: float) -> T:
@@ -313,8 +313,8 @@ class RemoteModel(ABC):
         """Send calls as one batch, by our name for it where the vendor keeps one; the vendor's id for it."""
 
     @abstractmethod
-    async def find_batch(self, batch: StoredBatch, known: Collection[str | None]) -> str | None:
-        """The vendor's id for a batch that was about to be sent, None where it did not arrive; `known` are others."""
+    async def find_batch(self, batch: StoredBatch, known_ids: Collection[str | None]) -> str | None:
+        """The vendor's id for a batch that was about to be sent, None where it did not; `known_ids` are others."""
 
     @abstractmethod
     async def batch_replies(self, name: str) -> dict[str, Reply] | None:

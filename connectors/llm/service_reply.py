@@ -204,7 +204,7 @@ def exhausted_for(headers: Mapping[str, str]) -> float | None:
     return max((max(wait, 0.0) for wait in waits if wait is not None), default=None)
 
 
-def limits_told(headers: Mapping[str, str]) -> dict[str, int]:
+def limits_of(headers: Mapping[str, str]) -> dict[str, int]:
     """The requests and tokens that a vendor's headers allow, those that they tell."""
     told = {}
     for name, value in headers.items():

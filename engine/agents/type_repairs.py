@@ -48,14 +48,14 @@ class _Repairs:
         self._note("", "a wrapper of one key" if len(answer) == 1 else "an answer as a tool call")
         return answer[inner[0]]
 
-    def value(self, value: Any, schema: Mapping[str, Any], name: str, told: str = "") -> Any:
-        """The value of a field; `told` is the field's own description."""
-        told = schema.get("description", told)
+    def value(self, value: Any, schema: Mapping[str, Any], name: str, description: str = "") -> Any:
+        """The value of a field; `description` is the field's own."""
+        description = schema.get("description", description)
         if "$ref" in schema:
-            return self.value(value, self.shared[schema["$ref"].rpartition("/")[2]], name, told)
+            return self.value(value, self.shared[schema["$ref"].rpartition("/")[2]], name, description)
         if "anyOf" in schema:
             choices = [one for one in schema["anyOf"] if one.get("type") != "null"]
-            return value if value is None or len(choices) > 1 else self.value(value, choices[0], name, told)
+            return value if value is None or len(choices) > 1 else self.value(value, choices[0], name, description)
         kind = schema.get("type")
         if isinstance(value, list) and len(value) == 1 and kind != "array":
             self._note(name, "a list of one")
@@ -64,7 +64,7 @@ class _Repairs:
             return self._object(value, schema, name)
         if isinstance(value, list) and kind == "array":
             return [self.value(one, schema.get("items", {}), name) for one in value]
-        meant = _meant(value, schema, _is_percent(name, told))
+        meant = _meant(value, schema, _is_percent(name, description))
         if meant is not value:
             self._note(name, f"{meant} in another form")
         return meant
@@ -92,8 +92,8 @@ def _letters(text: str) -> str:
     return re.sub(r"[\s_-]+", "", text).casefold()
 
 
-def _is_percent(name: str, told: str) -> bool:
-    return "percent" in (name.rpartition(".")[2].casefold(), told.partition(" ")[0].casefold())
+def _is_percent(name: str, description: str) -> bool:
+    return "percent" in (name.rpartition(".")[2].casefold(), description.partition(" ")[0].casefold())
 
 
 def _meant(value: Any, schema: Mapping[str, Any], percent: bool) -> Any:

@@ -353,7 +353,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What a model's service was tried for at length.
+    """The findings of a trial of a model's service at length.
 
     thinks: it thought before it answered.
     calls_tools: it answered by a tool when it was given one.
@@ -426,7 +426,7 @@ _FAMILIES = {
         ("ollama", "llama|qwen|mistral|gemma|phi"),
     )
 }
-"""How the names of models begin, by who serves them."""
+"""Beginnings of the names of models, by who serves them."""
 
 
 def replays(text: str | None) -> bool:

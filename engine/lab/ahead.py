@@ -145,4 +145,4 @@ class _Waiting:
 
 
 def _silent(*said: object) -> None:
-    """What is asked ahead is told when its session asks it."""
+    """Say nothing: an answer ahead is reported when its session asks for it."""

@@ -136,7 +136,7 @@ async def run_agents(context: BacktestContext) -> Result:
 
 
 def _ahead(context: BacktestContext, *parts: Sequence[date]) -> Ahead:
-    """What is asked ahead of the sessions of a run's parts."""
+    """The questions ahead of the sessions of a run's parts."""
     spec, calendar, cash = context.spec, context.calendar, context.cash
 
     def turn(session: date) -> Turn:

@@ -82,7 +82,8 @@ def change_value(
         del _at(values, path[:-1])[path[-1]]
     config = _checked(values, path, file)
     check(config)
-    new = None if text is None else _plain(_at(config.model_dump(), path) or text)
+    checked = _at(config.model_dump(), path)
+    new = None if text is None else _plain(text if checked is None else checked)
     document = _edited(file, path, new)
     _checked(document.unwrap(), path, file)
     write_private(file, document.as_string())

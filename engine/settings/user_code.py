@@ -332,12 +332,16 @@ def _importable(folder: Path, alias: str, beside: list[Path]) -> Iterator[None]:
     hidden = loaded()
     for name in hidden:
         del sys.modules[name]
+    # Bytecode is told from that of an edit within the same second by the file's length alone.
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.path.insert(0, str(folder))
     invalidate_caches()
     try:
         yield
     finally:
-        sys.path.remove(str(folder))
+        sys.dont_write_bytecode = before
+        if str(folder) in sys.path:  # the code may have taken it out
+            sys.path.remove(str(folder))
         for name, module in loaded().items():
             beside.append(Path(str(module.__file__)).resolve())
             _rename(module, name, f"{alias}.{name}")

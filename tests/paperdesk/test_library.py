@@ -200,8 +200,12 @@ def test_frames_are_data_and_are_checked_as_a_file_is() -> None:
     wrong = bars.assign(High=bars["Low"] - 1)
     with pytest.raises(paperdesk.MalformedData, match="AAA"):
         paperdesk.backtest(data={"AAA": wrong}, **window)
-    with pytest.raises(paperdesk.UsageError):
-        paperdesk.backtest(data={}, **window)
+    for frames in ({}, {"AAA": close}, {"../AAA": bars}, {"AAA": bars, "aaa": bars}):
+        with pytest.raises(paperdesk.UsageError, match=r"data|symbol"):
+            paperdesk.backtest(data=frames, **window)
+    coins = bars.set_axis(pd.date_range("2024-01-02", periods=len(bars)))
+    pair = paperdesk.backtest(data={"BTC/USD": coins}, **{**window, "start": "2024-03-01", "end": "2024-04-30"})
+    assert pair.document["symbols"] == ["BTC-USD"]
 
 
 @pytest.mark.parametrize(

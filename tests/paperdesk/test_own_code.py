@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ def strategy_in(folder: Path, share: float) -> Path:
     (folder / "rules" / "__init__.py").touch()
     (folder / "rules" / "base.py").write_text(BASE)
     (folder / "shares.py").write_text(f"SHARE = {share}\n")
+    os.utime(folder / "shares.py", (1e9, 1e9))  # as of an edit within the second
     (folder / "own.py").write_text(STRATEGY + "\nfrom rules.base import Fails\n")
     return folder / "own.py"
 
@@ -62,6 +64,13 @@ def test_files_beside_a_strategy_are_imported_each_folder_its_own(tmp_path: Path
     assert (exposed(f"{first}:Own"), exposed(f"{second}:Own")) == (0.2, 0.6)
     assert sys.path == path
     assert not {"shares", "rules", "rules.base"} & sys.modules.keys()
+
+
+def test_code_that_changes_the_path_of_imports_leaves_it_as_it_was(tmp_path: Path) -> None:
+    strategy = strategy_in(tmp_path, 0.2)
+    strategy.write_text(strategy.read_text() + "\nimport sys\nsys.path.pop(0)\n")
+    path = [*sys.path]
+    assert exposed(f"{strategy}:Own") == 0.2 and sys.path == path
 
 
 def test_a_change_of_a_file_beside_it_is_seen_and_is_other_code(tmp_path: Path) -> None:

@@ -92,6 +92,8 @@ def test_a_drawdown_is_tinted_from_the_top() -> None:
 def test_a_cursor_is_ruled_through_the_point_it_is_on() -> None:
     rows = drawn((0, 3, 0), columns=((0, 5, 11), 12), cursor=1)
     assert [row[5] for row in rows] == ["╭", "╯", "┊", "┊"]
+    beyond = drawn((0, 3, 0), columns=((0, 5, 30), 40), cursor=2, shaded=True)  # of candles that had more room
+    assert "┊" not in "".join(beyond)
 
 
 def test_every_curve_is_named_however_narrow_the_legend_is() -> None:

@@ -157,7 +157,7 @@ class _Plot:
         return self.columns
 
     def _rule(self, x: int) -> None:
-        for y in range(1, 1 + self.scale.rows):
+        for y in range(1, 1 + self.scale.rows) if x < self.canvas.width else ():
             if self.canvas.chars[y][x] in " ·.":
                 self.canvas.put(x, y, "|" if self.style.ascii_only else "┊", "text")
 

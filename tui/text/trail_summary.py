@@ -95,7 +95,7 @@ def _with_results(head: str, shown: Row, width: int) -> str:
 
 
 def _moved(later: Row) -> str:
-    """What a trade made of a close after it; of no trade the change of the price."""
+    """The result of a trade at a close after it; without a trade the change of the price."""
     return amounts.percent(later["change"] if later["result"] is None else later["result"])
 
 

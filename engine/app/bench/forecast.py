@@ -22,7 +22,7 @@ from engine.agents.registry import market_alone
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
 from engine.app.models.models import build_models, chosen_models
-from engine.app.models.recorded_run import asked_once
+from engine.app.models.recorded_run import each_once
 from engine.app.research.agent_run import AgentRun
 from engine.app.research.run_spec import Stop
 from engine.domain.model_call import (
@@ -328,8 +328,8 @@ def _seeing(services: Services, job: Job, specs: Mapping[str, ModelSpec]) -> fro
 
 
 def _totals(services: Services, job: Job, seeing: frozenset[str]) -> Totals | None:
-    """What a run will ask: its first sessions as they were played, each later one as those that follow them; None where
-    it has no data."""
+    """The questions of a run: those of its first sessions as they were played, each later one as those that follow
+    them; None where it has no data."""
     tally, before, opened = Counter[tuple[str, str]](), Counter[tuple[str, str]](), 0
 
     def enough() -> bool:
@@ -434,7 +434,7 @@ async def _play(
     """Play a run with given models until it is to stop; the number of sessions."""
     preset = agents_of(job.spec)
     models = build_models(services, preset, OfflineModel.spec)
-    models = replace(models, models=asked_once({agent: model_of(agent) for agent in models.models}))
+    models = replace(models, models=each_once({agent: model_of(agent) for agent in models.models}))
     count = 0
 
     def on_event(event: object) -> None:

@@ -25,7 +25,7 @@ from engine.agents.agent import Agent, Reads, View
 from engine.agents.ask import MAY_PASS, Asker, QuestionKey, agent_of, check_had, for_owner
 from engine.agents.registry import market_alone, waits_for
 from engine.agents.tools import read_guidance
-from engine.app.models.recorded_run import RecordedRun, Unseeing, asked_once, recorded_backtest
+from engine.app.models.recorded_run import RecordedRun, Unseeing, each_once, recorded_backtest
 from engine.domain.chart import Candles, ChartSpec
 from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol
@@ -262,7 +262,7 @@ def models_of_agents(
     if "vision" not in preset.steps:
         shown = {text: Unseeing(model) for text, model in opened.items()}
     remote = {text: model for text, model in shown.items() if model.spec != OfflineModel.spec}
-    shown |= asked_once(remote)
+    shown |= each_once(remote)
     return {agent: shown[text] for agent, text in specs.items()}
 
 
@@ -634,10 +634,10 @@ def recorded_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
     return from_json(Briefing, known[-1]) if known else None
 
 
-def endpoint_values(config: Config, spec: ModelSpec, found: Capabilities) -> Mapping[str, bool | int]:
+def endpoint_values(config: Config, spec: ModelSpec, capabilities: Capabilities) -> Mapping[str, bool | int]:
     """The values of a model's endpoint that a trial at length has found out."""
     own = config.endpoints.get(spec.provider, EndpointConfig())
-    values: dict[str, bool | int] = {"vision": found.sees}
-    if found.tried is not None and found.tried.thinks and spec.kind is ModelKind.ENDPOINT:
+    values: dict[str, bool | int] = {"vision": capabilities.sees}
+    if capabilities.tried is not None and capabilities.tried.thinks and spec.kind is ModelKind.ENDPOINT:
         values["thinking_tokens"] = own.thinking_tokens or THINKING
     return values

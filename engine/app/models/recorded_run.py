@@ -141,7 +141,7 @@ Asking = tuple[Symbol, str]
 """The symbol and the owner that a question is put for."""
 
 
-def asked_once(models: Mapping[str, LanguageModel]) -> Mapping[str, LanguageModel]:
+def each_once(models: Mapping[str, LanguageModel]) -> Mapping[str, LanguageModel]:
     """The models, each asked once where a cycle puts the same question several times: for several owners, or for every
     symbol of a portfolio; and where it was asked ahead of the cycle."""
     once = {id(model): _AskedOnce(model) for model in models.values()}

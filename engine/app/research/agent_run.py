@@ -209,7 +209,7 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
         ) as memory:
             context, trouble = run.context(memory, count, journal, meter.unanswered, decided), ""
             try:
-                result = await run_agents(_asking_ahead(run, replace(context, on_ahead=early.asked)))
+                result = await run_agents(_asking_ahead(run, replace(context, on_ahead=early.add)))
             finally:
                 early.book(context.clock.now())
                 if journal is not None:
@@ -229,7 +229,7 @@ class _Early:
         self._run, self._meter, self._journal = run, meter, journal
         self._paid: dict[str, AnswerRecord] = {}
 
-    def asked(self, answer: AnswerRecord) -> None:
+    def add(self, answer: AnswerRecord) -> None:
         """Take in an answer that came ahead; one that had been recorded costs nothing."""
         if not answer.result.cached:
             self._paid[answer.result.request_hash] = answer

@@ -42,7 +42,7 @@ BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "rand
 """The strategies that every result is compared with."""
 
 NEVER_TRADED = "the run never traded: its figures are those of cash"
-HANDED_OVER = (
+FROM_SESSION = (
     "the strategy was handed over by a Python session: its code is not kept, so the run can be neither repeated nor "
     "audited; name it as FILE.py:NAME for that"
 )
@@ -222,7 +222,7 @@ def _notes(services: Services, prepared: _Prepared, result: Result) -> Iterator[
     if known.measured == "decisions" and (note := unmeasured(known, measure.of_run(result.test))):
         yield note
     if (prepared.spec.strategy or "").startswith("<"):
-        yield HANDED_OVER
+        yield FROM_SESSION
     if prepared.preset is not None:
         from engine.app.models.models import model_notes
 

@@ -127,7 +127,7 @@ TRIED = ("thinks", "calls_tools", "context", "counted", "limits", "cost")
 
 
 def trial_document(probed: Probed, written: Mapping[str, bool | int], file: str) -> Row:
-    """What models can do that were tried at length, and the values of their endpoint that were written into a file."""
+    """The capabilities of models that were tried at length, and the values of their endpoint that a file was given."""
     check = {str(spec): _capabilities(result) for spec, result in probed.items()}
     return {"schema": SCHEMA, "check": check, "file": file if written else None, "written": dict(written)}
 

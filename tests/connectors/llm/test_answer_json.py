@@ -42,11 +42,12 @@ MANNERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "a list of one": lambda answer: f"[{json.dumps(answer)}]",
     "no opening tag of thinking": lambda answer: 'Say {"a": 1}?\n</think>\n' + json.dumps(answer),
     "a second thinking block": lambda answer: "<think>a</think> <think>{}</think>" + json.dumps(answer),
-    "the last of several objects": lambda answer: f'Draft: {{"x": 2}}\nFinal:\n```\n{json.dumps(answer)}\n```',
+    "the last of several objects": lambda answer: f'Draft: {{"x": 2}}\nFinal:\n{json.dumps(answer)}\n```',
 }
 
 
-@given(st.dictionaries(WORDS, PLAIN, min_size=1, max_size=4), st.sampled_from(sorted(MANNERS)))
+@pytest.mark.parametrize("manner", sorted(MANNERS))
+@given(answer=st.dictionaries(WORDS, PLAIN, min_size=1, max_size=4))
 def test_every_manner_of_writing_an_object_is_read_or_complained_about_but_never_misread(
     answer: dict[str, Any], manner: str
 ) -> None:
@@ -98,6 +99,14 @@ def test_any_text_is_an_answer_or_none_and_nothing_else_happens(text: str) -> No
         '{"a": 1',
         '{"a": 1}, {"a": 2}',
         '{"a": 1}\nAlternatively:\n{"a": 2}',
+        '{"a": 1} versus {"a": 2}',
+        '{"a": 1}; {"a": 2}',
+        '```\n{"a": 1}\n``` if it rises, and in the other case {"a": 2}',
+        'So {"a": 1} or {a: 2}.',
+        '{a: 1} or {"a": 2}',
+        '{"a": 1, "a": 2}',
+        '{"a": 1, "b": {"c": "BUY", "c": "SELL"},}',
+        *('{"a": ' + "[" * deep + "]" * deep + "}" for deep in (100, 400, 985, 990, 991, 992, 993, 994, 995)),
         'Not {"a": 1} but {"a": 2}, unless prices fall.',
         '[{"a": 1}, {"a": 2},]',
         '{"a": {"b": 1}, c}',

@@ -29,6 +29,9 @@ def test_a_value_is_set_shown_and_taken_out_and_every_comment_stays(run: Run, fr
         ("broker.mode", "ask", "ask"),
         ("models.agents.decision.effort", "low", "low"),
         ("bindings.desk.run", "f5", "f5"),
+        ("watch.every", "0", 0),
+        ("execution.fractional", "false", False),
+        ("execution.commission", "0", 0),
         ("desk.profile.AAPL", "Makes telephones.", "Makes telephones."),
     ):
         assert run("config", "set", key, text).code == 0
@@ -36,7 +39,7 @@ def test_a_value_is_set_shown_and_taken_out_and_every_comment_stays(run: Run, fr
         found = tomllib.loads(file.read_text())[section]
         for part in [".".join(rest)] if section == "bindings" else rest:
             found = found[part]
-        assert found == value
+        assert (found, type(found)) == (value, type(value))
     lines = file.read_text().splitlines()
     kept = [line for line in comments if line in lines]
     # The comment of a key that is set now has become the key.

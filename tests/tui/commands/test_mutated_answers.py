@@ -108,7 +108,7 @@ class MutatedModel(RemoteModel):
         raise AssertionError("no vendor is called")
 
     _make_client = _image = _parameters = _complete = _stream = _leave_out = _nothing
-    _upload = _send_batch = _find_batch = _batch_replies = _nothing
+    send_batch = find_batch = batch_replies = _nothing
 
 
 @pytest.fixture
