@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from engine.domain.fetched import FileImport
-from engine.domain.market import parse_symbol
+from engine.domain.market import Symbol, parse_symbol
 from engine.errors import UsageError
 from engine.services import Services
 from engine.settings import places
@@ -27,14 +27,7 @@ _ACTIONS = {"dividends", "stock splits"}
 def folder_of(services: Services, frames: Mapping[str, pd.DataFrame]) -> str:
     """The data folder of DataFrames by symbol. Raises UsageError for none, MalformedData naming the row for bars that
     cannot be."""
-    if not frames:
-        raise UsageError("data has no DataFrame; give {symbol: DataFrame}")
-    for symbol, frame in frames.items():
-        if getattr(frame, "ndim", None) != 2 or not hasattr(frame, "to_csv"):
-            raise UsageError(f"data[{symbol!r}]: {type(frame).__name__} is no DataFrame of daily bars")
-    texts = {parse_symbol(str(symbol)): _csv(frame) for symbol, frame in frames.items()}
-    if len(texts) < len(frames):
-        raise UsageError("data names a symbol twice: upper and lower case are one")
+    texts = _texts(frames)
     digest = hashlib.sha256("".join(f"{symbol}\n{text}" for symbol, text in sorted(texts.items())).encode())
     folder = places.frames_folder(digest.hexdigest()[:16])
     if folder.exists():
@@ -53,6 +46,19 @@ def folder_of(services: Services, frames: Mapping[str, pd.DataFrame]) -> str:
             if not folder.is_dir():  # else another process was as quick
                 raise
     return str(folder)
+
+
+def _texts(frames: Mapping[str, pd.DataFrame]) -> dict[Symbol, str]:
+    """The frames as files of a vendor, by symbol. Raises UsageError."""
+    if not frames:
+        raise UsageError("data has no DataFrame; give {symbol: DataFrame}")
+    for symbol, frame in frames.items():
+        if getattr(frame, "ndim", None) != 2 or not hasattr(frame, "to_csv"):
+            raise UsageError(f"data[{symbol!r}]: {type(frame).__name__} is no DataFrame of daily bars")
+    texts = {parse_symbol(str(symbol)): _csv(frame) for symbol, frame in frames.items()}
+    if len(texts) < len(frames):
+        raise UsageError("data names a symbol twice: upper and lower case are one")
+    return texts
 
 
 def _csv(frame: pd.DataFrame) -> str:
