@@ -12,7 +12,7 @@ import pandas as pd
 
 from engine.errors import UsageError
 from engine.reports.documents.backtest import as_text, growth_of
-from engine.reports.documents.study import arm_name, flat_rows
+from engine.reports.documents.study import flat_pairs, flat_rows
 from engine.reports.html_charts import exposures
 from engine.reports.summary import drawdowns, metric_rows, name_of
 from engine.settings import places
@@ -149,16 +149,7 @@ class Study:
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """A row for every two that were decided otherwise on the same symbols and window: `other` less `against`."""
-        return table(
-            [
-                {
-                    "against": arm_name(one["first"]),
-                    "other": arm_name(one["other"]),
-                    **{name: value for name, value in one.items() if name not in ("first", "other")},
-                }
-                for one in self.document["pairs"]
-            ]
-        )
+        return table(flat_pairs(self.document))
 
     def __repr__(self) -> str:
         return f"<paperdesk.Study {self.document['study']}: {len(self.document['rows'])} runs>"

@@ -20,7 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from engine.app.bench.forecast import embedder_spec
 from engine.app.bench.jobs import Job, going_on, in_workers, stop_requested
@@ -56,34 +56,28 @@ RULES_REPEAT = "rules and the offline model answer alike every time: they are no
 
 
 class Study(Frozen):
-    """The `[study]` of a file: its runs are the product of all that it names."""
+    """The `[study]` of a file: its runs are the product of all that it names.
+
+    presets: agents, by name or TOML file.
+    strategies: rules, by name or FILE:CLASS.
+    models: of every agent; none: as configured.
+    symbols: each traded alone.
+    portfolios: lists of symbols that are traded together.
+    windows: first and last session of each test.
+    seeds: none: the desk's.
+    repeats: runs of each combination whose models may answer otherwise the next time.
+    light: False for runs with their books and baselines.
+    """
 
     presets: tuple[str, ...] = ()
-    """Agents: presets by name or TOML file."""
     strategies: tuple[str, ...] = ()
-    """Rule strategies by name or FILE:CLASS."""
     models: tuple[str, ...] = ()
-    """Models of every agent; none: as configured."""
     symbols: tuple[Symbol, ...] = ()
-    """Symbols, each traded alone."""
     portfolios: tuple[Annotated[tuple[Symbol, ...], Field(min_length=1)], ...] = ()
-    """Symbols that are traded together, a list for each portfolio."""
     windows: tuple[tuple[date, date], ...] = Field(min_length=1)
-    """First and last session of each test."""
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
-    """Seeds; none: the desk's."""
     repeats: int = Field(1, ge=1, le=99)
-    """Runs of each combination whose models may answer otherwise the next time."""
     light: bool = True
-    """Runs that keep settings, returns, trades and fingerprint alone, without baselines."""
-
-    @field_validator("windows")
-    @classmethod
-    def _in_order(cls, windows: tuple[tuple[date, date], ...]) -> tuple[tuple[date, date], ...]:
-        wrong = next((one for one in windows if one[0] > one[1]), None)
-        if wrong is not None:
-            raise ValueError(f"{wrong[0]} is after {wrong[1]}")
-        return windows
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -108,14 +102,13 @@ class _File(Frozen):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedStudy:
-    """A study whose file was checked: its name, its file, and a job for each of its runs, each once. `paid` are the ids
-    of the runs that may ask a service."""
+    """A study whose file was checked: its name, its file, and a job for each of its runs, each once; one that may ask a
+    service has the file of its begin."""
 
     name: str
     file: Path
     light: bool
     jobs: tuple[Job, ...]
-    paid: frozenset[str]
     notes: tuple[str, ...]
 
     @property
@@ -144,8 +137,7 @@ def read_study(file: Path) -> Study:
 def prepare_study(services: Services, file: Path) -> PreparedStudy:
     """Check a study's file and everything that it names; nothing is run. Raises ConfigError, naming the key."""
     study, now, jobs = read_study(file), services.clock.now(), dict[str, Job]()
-    folder = places.study_folder(file.stem)
-    paid, fewer = set[str](), False
+    folder, fewer = places.study_folder(file.stem), False
     for preset, strategy, model in _deciding(services, file, study):
         for symbols, window, seed in product(study.traded, study.windows, study.seeds or (services.config.desk.seed,)):
             spec = RunSpec(
@@ -159,9 +151,8 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
                 convention=services.config.metrics.convention,
                 seed=seed,
             )
-            with _of_key(file, "windows"):
+            with _of_key(file, f"{'symbols' if study.symbols else 'portfolios'}, study.windows"):
                 check_spec(spec, now)
-            with _of_key(file, "symbols" if study.symbols else "portfolios"):
                 spec = settled(services, spec)
             asks = _asks(services, spec)
             fewer = fewer or (not asks and study.repeats > 1)
@@ -169,28 +160,23 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
                 one = replace(spec, sample=sample, run=_run_id(replace(spec, sample=sample), light=study.light))
                 title = f"{preset or strategy} on {','.join(symbols)}"
                 jobs[one.run] = Job(one, None, title, begun=folder / f"{one.run}.begun" if asks else None)
-                paid |= {one.run} if asks else set()
     return PreparedStudy(
         name=file.stem,
         file=file.absolute(),
         light=study.light,
         jobs=tuple(jobs.values()),
-        paid=frozenset(paid),
         notes=(RULES_REPEAT,) if fewer else (),
     )
 
 
 def _deciding(services: Services, file: Path, study: Study) -> Iterator[tuple[str | None, str | None, str | None]]:
     """Preset, strategy and model of each row."""
-    with _of_key(file, "strategies"):
-        for strategy in study.strategies:
-            strategy_class(strategy)
-    with _of_key(file, "presets"):
-        for preset in study.presets:
-            load_preset(preset)
-    with _of_key(file, "models"):
-        for model in study.models:
-            parse_model_spec(model, services.config.endpoints)
+    parse = partial(parse_model_spec, endpoints=services.config.endpoints)
+    checks = (("strategies", strategy_class), ("presets", load_preset), ("models", parse))
+    for key, check in checks:
+        with _of_key(file, key):
+            for name in getattr(study, key):
+                check(name)
     yield from ((None, strategy, None) for strategy in study.strategies)
     yield from ((preset, None, model) for preset, model in product(study.presets, study.models or (None,)))
 
@@ -270,8 +256,8 @@ def _play_all(
     end: OnEnd,
 ) -> None:
     """Play runs, those that ask nobody first, and tell each that has ended to `end`."""
-    free = [job for job in todo if job.spec.run not in prepared.paid]
-    asking = [job for job in todo if job.spec.run in prepared.paid]
+    free = [job for job in todo if job.begun is None]
+    asking = [job for job in todo if job.begun is not None]
     if workers > 1 and len(free) > 1:
         work = partial(_play_there, services, prepared.light)
         in_workers(work, free, workers, stop, lambda number, future: _end(end, free[number], future))

@@ -3,119 +3,81 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from engine.domain.text import counted
-from engine.reports.amounts import cost, percent, portion, ratio
-from engine.reports.documents.study import arm_name
-from engine.reports.table import Column, count
+from engine.reports.amounts import percent, portion, ratio
+from engine.reports.documents.study import flat_pairs, flat_rows
+from engine.reports.table import Column, count, plain
 from tui.text.console import standard_output
-from tui.text.plain_text import beginning, table_of
+from tui.text.plain_text import table_of
 
 Document = Mapping[str, Any]
-FORMS = {"total_return": percent, "max_drawdown": portion}
-"""Metrics that are fractions, as people read them; all others are figures."""
-SHOWN = ("total_return", "sharpe", "max_drawdown")
+Forms = Mapping[str, Callable[[Any], str]]
+_DECIDED: Forms = {"name": plain, "model": plain}
+_WINDOW: Forms = {"symbols": plain, "from": plain, "to": plain}
+_FIGURES: Forms = {"total_return": percent, "sharpe": ratio, "max_drawdown": portion}
 """Metrics in text, where the convention has them; of another convention all are."""
-_SPECIAL = {
-    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
+_BESIDE: Forms = {
+    "luck_deflated_sharpe": ratio,
+    "abstentions": str,
+    "input_tokens": count,
+    "output_tokens": count,
+    "cost": str,
+    "fingerprint": plain,
+    "note": plain,
 }
+_A_DAY = partial(percent, digits=3)
+_PAIRED: Forms = {
+    **{"other": plain, "against": plain, **_WINDOW},
+    **{"mean": _A_DAY, "low": _A_DAY, "high": _A_DAY, "p": ratio, "adjusted": ratio, "discovery": plain},
+}
+_LISTED: Forms = {"study": plain, "runs": str, "done": str, "file": plain}
+_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
-def _window(row: Document) -> str:
-    return f"{row['from']} to {row['to']}"
-
-
-def _symbols(row: Document) -> str:
-    return beginning(",".join(row["symbols"]), 24)
-
-
-def _tokens(row: Document) -> int | None:
-    tokens = (row["input_tokens"], row["output_tokens"])
-    return None if None in tokens else sum(tokens)
-
-
-def _columns(rows: Sequence[Document]) -> tuple[Column, ...]:
-    known = dict.fromkeys(name for row in rows for name in row["metrics"])
-    return (
-        Column("NAME", "name"),
-        Column("MODEL", lambda row: row["model"] or ""),
-        Column("SYMBOLS", _symbols),
-        Column("WINDOW", _window),
-        Column("SEED", "seed", str),
-        Column("REPEAT", "repeat", str),
-        *(
-            Column(name.upper().replace("_", " "), f"metrics.{name}", FORMS.get(name, ratio))
-            for name in [one for one in SHOWN if one in known] or known
-        ),
-        Column("DEFLATED", lambda row: (row["luck"] or {}).get("deflated_sharpe"), ratio),
-        Column("ABSTAINED", "abstentions", str),
-        Column("TOKENS", _tokens, count),
-        Column("COST", "cost", lambda dollars: cost(Decimal(dollars))),
-        Column("FINGERPRINT", lambda row: (row["fingerprint"] or "")[:12]),
-        Column("NOTE", lambda row: row["note"] or ""),
+def _columns(forms: Forms) -> tuple[Column, ...]:
+    return tuple(
+        Column(name.removeprefix("luck_").replace("_", " ").upper(), name, form) for name, form in forms.items()
     )
 
 
-PAIRS = (
-    Column("OTHER", lambda pair: arm_name(pair["other"])),
-    Column("AGAINST", lambda pair: arm_name(pair["first"])),
-    Column("SYMBOLS", _symbols),
-    Column("WINDOW", _window),
-    Column("A DAY", "mean", lambda value: percent(value, 3)),
-    Column("LOW", "low", lambda value: percent(value, 3)),
-    Column("HIGH", "high", lambda value: percent(value, 3)),
-    Column("P", "p", ratio),
-    Column("ADJUSTED", "adjusted", ratio),
-    Column("DISCOVERY", lambda pair: {True: "yes", False: "no", None: ""}[pair["discovery"]]),
-)
+def _rows(document: Document) -> tuple[Sequence[Column], Sequence[Document]]:
+    known = dict.fromkeys(name for row in document["rows"] for name in row["metrics"])
+    figures = {name: form for name, form in _FIGURES.items() if name in known} or dict.fromkeys(known, ratio)
+    columns = _columns({**_DECIDED, **_WINDOW, "seed": str, "repeat": str, **figures, **_BESIDE})
+    return columns, [{**row, "fingerprint": (row["fingerprint"] or "")[:12]} for row in flat_rows(document)]
 
 
 def study_lines(document: Document) -> Iterator[str]:
     """A study in plain text."""
-    rows, pairs, room = document["rows"], document["pairs"], max(standard_output().room, 160)
+    (columns, rows), pairs, room = _rows(document), flat_pairs(document), max(standard_output().room, 160)
     yield f"Study {document['study']}: {len(rows)} of {counted(document['runs'], 'run')}"
     if rows:
         yield ""
-        yield from table_of(_columns(rows), [_with_metrics(row, rows) for row in rows], room)
+        yield from table_of(columns, rows, room)
     if pairs:
         yield ""
         yield "Paired differences of daily returns, with 95 % intervals"
-        yield from table_of(PAIRS, pairs, room)
+        yield from table_of(_columns(_PAIRED), pairs, room)
     yield from document["notes"]
-
-
-def _with_metrics(row: Document, rows: Sequence[Document]) -> Document:
-    """The row with every metric that any row has: one without data has none."""
-    return {**row, "metrics": {**dict.fromkeys(name for one in rows for name in one["metrics"]), **row["metrics"]}}
 
 
 def study_latex(document: Document) -> str:
     """The rows as a LaTeX tabular (booktabs), with the columns of the text."""
-    rows = document["rows"]
-    columns = _columns(rows)
-    lines = [" & ".join(_escaped(column.heading.capitalize()) for column in columns) + r" \\", r"\midrule"]
-    for row in rows:
-        whole = _with_metrics(row, rows)
-        lines.append(" & ".join(_escaped(column.cell(whole).text) for column in columns) + r" \\")
+    columns, found = _rows(document)
+    head = _latex_row([column.heading.capitalize() for column in columns])
+    rows = [_latex_row([column.cell(row).text for column in columns]) for row in found]
     aligned = "".join("r" if column.right else "l" for column in columns)
-    return "\n".join([rf"\begin{{tabular}}{{{aligned}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"])
+    begin = rf"\begin{{tabular}}{{{aligned}}}"
+    return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"])
 
 
-def _escaped(text: str) -> str:
-    return re.sub(r"[&%$#_{}\\~^]", lambda found: _SPECIAL[found[0]], text)
-
-
-LISTED = (
-    Column("STUDY", "study"),
-    Column("DONE", lambda one: f"{one['done']} of {one['runs']}"),
-    Column("FILE", "file"),
-)
+def _latex_row(cells: Sequence[str]) -> str:
+    escaped = (re.sub(r"[&%$#_{}\\~^]", lambda mark: _SPECIAL.get(mark[0], f"\\{mark[0]}"), cell) for cell in cells)
+    return " & ".join(escaped) + r" \\"
 
 
 def list_lines(document: Document) -> Iterator[str]:
@@ -123,4 +85,4 @@ def list_lines(document: Document) -> Iterator[str]:
     if not document["studies"]:
         yield "no study yet; `paperdesk study FILE.toml` makes one"
         return
-    yield from table_of(LISTED, document["studies"], max(standard_output().room, 160))
+    yield from table_of(_columns(_LISTED), document["studies"], max(standard_output().room, 160))

@@ -132,29 +132,42 @@ def arm_name(arm: Mapping[str, Any]) -> str:
 
 
 def flat_rows(document: Mapping[str, Any]) -> list[Row]:
-    """The rows with a key for each figure: metrics by their names, those of luck as `luck_NAME`; without settings."""
-    return [_flat(row) for row in document["rows"]]
+    """The rows with a key for each figure, all of them in every row: metrics by their names, those of luck as
+    `luck_NAME`; without settings."""
+    rows = document["rows"]
+    metrics = dict.fromkeys(name for row in rows for name in row["metrics"])
+    return [_flat(row, metrics) for row in rows]
 
 
-def _flat(row: Mapping[str, Any]) -> Row:
-    luck = row["luck"] or {}
-    named = {name: value for name, value in row.items() if name not in ("metrics", "luck", "settings")}
-    own = {**named, "symbols": " ".join(row["symbols"])}
-    fingerprint, note = own.pop("fingerprint"), own.pop("note")
+def _flat(row: Mapping[str, Any], metrics: Mapping[str, None]) -> Row:
+    luck, last = row["luck"] or {}, ("fingerprint", "note")
     return {
-        **own,
+        **{name: value for name, value in row.items() if name not in ("metrics", "luck", "settings", *last)},
+        "symbols": " ".join(row["symbols"]),
+        **metrics,
         **row["metrics"],
         **{f"luck_{name}": luck.get(name) for name in LUCK},
-        "fingerprint": fingerprint,
-        "note": note,
+        **{name: row[name] for name in last},
     }
+
+
+def flat_pairs(document: Mapping[str, Any]) -> list[Row]:
+    """The pairs with names in place of what was decided by: `other` is held against `against`."""
+    return [
+        {
+            "other": arm_name(pair["other"]),
+            "against": arm_name(pair["first"]),
+            **{name: value for name, value in pair.items() if name not in ("first", "other")},
+            "symbols": " ".join(pair["symbols"]),
+        }
+        for pair in document["pairs"]
+    ]
 
 
 def study_csv(document: Mapping[str, Any]) -> str:
     """The flat rows as comma-separated values; what is not known is empty."""
     rows, out = flat_rows(document), io.StringIO()
-    names = dict.fromkeys(name for row in rows for name in row)
-    writer = csv.DictWriter(out, [*names], restval="", lineterminator="\n")
+    writer = csv.DictWriter(out, rows[0] if rows else (), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
