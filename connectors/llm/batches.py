@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from connectors.llm.capped_model import CappedModel
 from connectors.llm.paid_results import AnswerStore, StoredBatch
-from connectors.llm.remote_model import RemoteModel
+from connectors.llm.remote_model import BatchRefused, RemoteModel
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.ports import Clock
 from engine.services import Spent
@@ -100,11 +100,15 @@ class Batches:
     async def _collected(self, batch: StoredBatch, questions: Mapping[str, ModelRequest]) -> dict[str, ModelResult]:
         """Wait for a batch, and record its answers."""
         pause, replies = FIRST_LOOK, partial(self.model.batch_replies, batch.id or "")
-        while (read := await self.model.about_batch(replies)) is None:
-            lines = f"{len(batch.questions):,} questions to {batch.spec} are with the vendor as batch {batch.id}"
-            self.report(f"{lines}: up to 24 hours; Ctrl-C loses nothing")
-            await asyncio.sleep(pause)
-            pause = min(1.5 * pause, LONGEST_PAUSE)
+        try:
+            while (read := await self.model.about_batch(replies)) is None:
+                lines = f"{len(batch.questions):,} questions to {batch.spec} are with the vendor as batch {batch.id}"
+                self.report(f"{lines}: up to 24 hours; Ctrl-C loses nothing")
+                await asyncio.sleep(pause)
+                pause = min(1.5 * pause, LONGEST_PAUSE)
+        except BatchRefused:  # whoever goes on sends its questions anew
+            await self._kept(replace(batch, questions=(), collected=True))
+            raise
         known = {name: reply for name, reply in read.items() if name in batch.questions}
         found = {name: self.model.batched_result(reply, name, questions.get(name)) for name, reply in known.items()}
         for result in found.values():

@@ -12,8 +12,18 @@ from typing import Any, Literal
 from connectors.llm.answer_json import as_instruction, openai_strict
 from connectors.llm.endpoint import names_parameter, refuses_schema
 from connectors.llm.paid_results import StoredBatch
-from connectors.llm.remote_model import CLOCKS_APART, TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
-from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
+from connectors.llm.remote_model import (
+    CLOCKS_APART,
+    TIER,
+    BatchRefused,
+    Images,
+    OnDelta,
+    RemoteModel,
+    Reply,
+    used,
+    with_calls,
+)
+from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, one_line, read_reply, text_of, token_count
 from connectors.llm.warm_prefixes import prefix_key
 from engine.domain.model_call import ModelRequest
 from engine.errors import ConfigError
@@ -146,6 +156,10 @@ class OpenAIModel(RemoteModel):
         batch = await self._client.batches.retrieve(name)
         if batch.status not in _ENDED:
             return None
+        if batch.status == "failed":
+            why = "; ".join(str(one.message) for one in (batch.errors and batch.errors.data) or ())
+            words = f"{self.spec}, asked for a batch: {one_line(why) or 'it failed'}; nothing was paid"
+            raise BatchRefused(f"{words}: try again later, or start a new run without --batch")
         replies: dict[str, Reply] = {}
         if batch.output_file_id:
             for line in (await self._client.files.content(batch.output_file_id)).text.splitlines():

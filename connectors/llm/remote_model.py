@@ -152,6 +152,10 @@ class _Call:
         return self.spent + Usage(self.requested, 0, self.received // _CHARACTERS)
 
 
+class BatchRefused(TryAgainLater):
+    """A batch that its vendor has not begun: nothing of it is answered or paid."""
+
+
 class _ImageRefused(Exception):
     """A refusal of the pictures in a request."""
 
@@ -319,7 +323,7 @@ class RemoteModel(ABC):
     @abstractmethod
     async def batch_replies(self, name: str) -> dict[str, Reply] | None:
         """The replies of a batch by the names of their calls, without those that failed or expired; None while it is
-        under way."""
+        under way. Raises BatchRefused."""
 
     async def aclose(self) -> None:
         """Close connections; afterwards the model answers no more."""

@@ -94,7 +94,7 @@ class FakeLLMServer:
     preflight is answered beside the script, and kept apart, unless it is `plays_preflight`. `models` are those that it
     lists; `gets` are the paths that were read, `limits` headers of every reply. A batch ends with the look after
     `looks` others; lines whose body `expires` have no answer, the others those of the script, and with `batch_trouble`
-    every reply about a batch has that status."""
+    every reply about a batch has that status. With `refuses_batches` OpenAI's end before they begin."""
 
     script: list[Turn] = field(default_factory=lambda: [Say()])
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -109,6 +109,7 @@ class FakeLLMServer:
     batches: dict[str, FakeBatch] = field(default_factory=dict)
     looks: int = 1
     batch_trouble: int = 0
+    refuses_batches: bool = False
     expires: Callable[[dict[str, Any]], bool] = lambda body: False
     limits: dict[str, str] = field(default_factory=dict)
 
@@ -280,6 +281,8 @@ class _Handler(BaseHTTPRequestHandler):
         ended = batch.looks > self.server_state.looks
         if self._is_openai:
             status = {"status": "completed", "output_file_id": f"output-{name}"} if ended else {"status": "in_progress"}
+            if self.server_state.refuses_batches:
+                status = {"status": "failed", "errors": {"data": [{"message": "enqueued token limit reached"}]}}
             head = {"object": "batch", "endpoint": "/v1/chat/completions", "completion_window": "24h"}
             own = {
                 "id": name,

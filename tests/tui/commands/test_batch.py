@@ -174,6 +174,19 @@ def test_a_vendor_that_cannot_be_asked_ends_the_run_and_it_goes_on(service: Serv
     assert done.json["model"]["calls"] == len(batch.calls) + len(service.requests)
 
 
+@pytest.mark.parametrize("service", ["openai"], indirect=True)
+def test_a_batch_that_the_vendor_does_not_begin_is_sent_anew_and_not_paid_in_full(service: Service, run: Run) -> None:
+    service.refuses_batches = True
+    refused = run(*BACKTEST, "--run", "out", "--batch")
+    assert refused.code == 75 and "enqueued token limit" in refused.err and "--resume out" in refused.err
+    assert not service.requests
+    service.refuses_batches = False
+    done = run("backtest", "--resume", "out", "--json")
+    assert done.code == 0, done.err
+    _, batch = service.batches.values()
+    assert done.json["model"]["calls"] == len(batch.calls) + len(service.requests)
+
+
 def test_a_stop_while_waiting_keeps_the_batch(service: Service, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     service.looks = 1_000_000
     interrupt = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
