@@ -32,14 +32,20 @@ def stored_document(run: str | None, *, light: bool = False) -> Document:
     latest = latest_backtests(3)
     if run is None and not latest:
         raise MissingData("no backtest to report yet: run `paperdesk backtest`")
-    journal = places.run_journal(latest[0] if run is None else run)
-    if not journal.is_file():
-        known = ", ".join(latest) or "(none: paperdesk backtest makes one)"
-        raise MissingData(f"no run {run}; the latest are {known}")
+    journal = journal_of(latest[0] if run is None else run)
     with JournalReader(journal) as reader:
         if not light:
             check_whole(reader.run(journal.stem))
         return document_of(reader, journal.stem)
+
+
+def journal_of(run: str) -> Path:
+    """The journal of a backtest. Raises MissingData, which names the latest ones, where there is none."""
+    journal = places.run_journal(run)
+    if not journal.is_file():
+        known = ", ".join(latest_backtests(3)) or "(none: paperdesk backtest makes one)"
+        raise MissingData(f"no run {run}; the latest are {known}")
+    return journal
 
 
 def store_document(journal: JournalWriter, report: Report, *, light: bool = False) -> None:

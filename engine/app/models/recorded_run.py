@@ -33,6 +33,7 @@ from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.reports.documents.records import open_records
+from engine.reports.stored import journal_of
 from engine.services import RecordedAnswers, Services
 from engine.settings import places
 
@@ -95,7 +96,7 @@ class RecordedRun:
 
 def recorded_backtest(run: str) -> RecordedRun:
     """The answers of a backtest. Raises MissingData where there is no such run, or no model has answered it."""
-    with JournalReader(places.run_journal(run)) as reader:
+    with JournalReader(journal_of(run)) as reader:
         found = RecordedRun.of(reader, run, reader.answers(run=run))
     if found.by_rules:
         raise MissingData(f"--model replay: {run} has no recorded answers, no language model was asked")

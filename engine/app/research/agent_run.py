@@ -52,6 +52,7 @@ from engine.messages.events import Publish
 from engine.offline.model import OfflineModel
 from engine.ports import Calendar, LanguageModel
 from engine.preset import Preset
+from engine.reports.stored import journal_of
 from engine.services import Services, Spent
 from engine.session.cost_meter import NO_DECISION, AbstentionGuard, CostMeter
 from engine.session.recorder import JournalRecorder, Recorder
@@ -287,7 +288,7 @@ class FirstPart:
 def first_part(run: str) -> FirstPart:
     """The recorded part of a stopped run. Raises MissingData where there is no such run, UsageError for one that came
     to its end, TryAgainLater for one that another process is playing."""
-    with JournalReader(places.run_journal(run)) as reader, run_lock(run):
+    with JournalReader(journal_of(run)) as reader, run_lock(run):
         entry = reader.run(run)
         answers, unanswered = reader.answers(run=run), reader.unanswered(run=run)
         anew = _undecided(reader, run) if entry.detail.startswith(NO_DECISION) else set()

@@ -27,7 +27,7 @@ from engine.messages.events import Noticed, Publish, RunFinished
 from engine.ports import Calendar
 from engine.reports.documents.records import LIGHT
 from engine.reports.performance import Measure, Report, unmeasured
-from engine.reports.stored import store_document
+from engine.reports.stored import journal_of, store_document
 from engine.services import Services
 from engine.session.beginning import begin_run
 from engine.settings import places
@@ -249,7 +249,7 @@ def _journal(run: str, first_part: FirstPart | None) -> AbstractContextManager[J
 def recorded_spec(run: str) -> RunSpec:
     """The description of a backtest, with every setting that its journal has. Raises MissingData where there is no such
     run, UsageError for one that is no backtest."""
-    with JournalReader(places.run_journal(run)) as reader:
+    with JournalReader(journal_of(run)) as reader:
         spec = reader.run(run).spec
     if spec is None:
         raise UsageError(f"{run} is not a backtest: only backtests can be repeated")

@@ -49,6 +49,17 @@ def test_a_failure_is_a_document_and_a_line(
     assert run(*arguments).out == ""
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("report", "--run"), ("audit", "--run"), ("rerun",), ("backtest", "--resume"), ("backtest", "--model")],
+)
+def test_a_run_that_there_is_not_is_named_beside_the_latest(run: Run, fresh: Path, arguments: tuple[str, ...]) -> None:
+    window = ("--symbols", "ORVL", "--from", "2025-01-02", "--to", "2025-01-10")
+    run("backtest", *window, "--strategy", "cash", "--run", "mine")
+    said = run(*arguments, "replay:nosuch", *window) if "--model" in arguments else run(*arguments, "nosuch")
+    assert (said.code, said.err) == (65, "paperdesk: no run nosuch; the latest are mine\n")
+
+
 def test_a_watch_prints_a_document_a_line(run: Run, without_symbols: None) -> None:
     said = run("--watch", "--json")
     documents = [json.loads(line) for line in said.out.splitlines()]
