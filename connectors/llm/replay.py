@@ -116,11 +116,14 @@ class ReplayModel:
         overwrite = self.mode is ReplayMode.LIVE
         left: dict[str, ModelRequest] = {}
         batches = await asyncio.to_thread(self.store.batches, live.spec)
-        sent = {name for batch in batches if batch.collected and batch.run == run for name in batch.questions}
+        own = [batch for batch in batches if batch.run == run]
+        sent = {name for batch in own if batch.collected for name in batch.questions}
+        # The run may have ended while it recorded the answers of one: it pays for all of them.
+        waiting = {name for batch in own if not batch.collected and batch.id is not None for name in batch.questions}
         for request in requests:
             name = self._hash(request)
             kept = await asyncio.to_thread(self.store.answer, name)
-            if name not in sent and (kept is None or overwrite):
+            if name in waiting or (name not in sent and (kept is None or overwrite)):
                 left[name] = request
             elif kept is not None and name in sent.difference(booked):
                 self._batched[name] = kept.result

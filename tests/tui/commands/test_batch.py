@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from connectors.llm import batches, gate
+from connectors.llm.paid_results import AnswerStore, StoredBatch
 from engine.domain.model_call import AHEAD
+from engine.errors import TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.settings import places
 from tests.servers.fake_llm_server import Fail, fake_llm_server, is_preflight
@@ -172,6 +174,27 @@ def test_a_vendor_that_cannot_be_asked_ends_the_run_and_it_goes_on(service: Serv
     assert done.code == 0, done.err
     (batch,) = service.batches.values()
     assert done.json["model"]["calls"] == len(batch.calls) + len(service.requests)
+
+
+def test_what_was_recorded_of_a_batch_as_the_run_ended_stays_paid(
+    service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run(*BACKTEST, "--run", "whole", "--batch").json["model"]
+    places.replay_cache().unlink()
+    service.batches.clear()
+    keep = AnswerStore.keep_batch
+
+    def ends(store: AnswerStore, batch: StoredBatch) -> None:
+        if batch.collected:
+            raise TryAgainLater("the disk is full")
+        keep(store, batch)
+
+    monkeypatch.setattr(AnswerStore, "keep_batch", ends)
+    assert run(*BACKTEST, "--run", "ended", "--batch").code == 75
+    monkeypatch.setattr(AnswerStore, "keep_batch", keep)
+    done = run("backtest", "--resume", "ended", "--json").json["model"]
+    assert len(service.batches) == 1
+    assert (done["cost"], done["cached_calls"]) == (whole["cost"], 0)
 
 
 @pytest.mark.parametrize("service", ["openai"], indirect=True)
