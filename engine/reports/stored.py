@@ -18,7 +18,7 @@ from engine.journal.results import result
 from engine.journal.writer import JournalWriter
 from engine.reports.documents.backtest import Document, document, document_text, in_rows, light_document, returns_of
 from engine.reports.documents.luck import trials_on, with_trials
-from engine.reports.documents.records import check_whole, latest_backtests
+from engine.reports.documents.records import LIGHT, PROBED, check_whole, latest_backtests
 from engine.reports.performance import Report
 from engine.settings import places
 
@@ -27,16 +27,25 @@ NO_DOCUMENT = "this run ended before its result was written; rebuilt from its jo
 
 
 def stored_document(run: str | None, *, light: bool = False) -> Document:
-    """The document of a backtest, the latest where none is named. Raises MissingData that names the latest ones, and
-    for a light run unless its own document is asked for."""
-    latest = latest_backtests(3)
-    if run is None and not latest:
-        raise MissingData("no backtest to report yet: run `paperdesk backtest`")
-    journal = journal_of(latest[0] if run is None else run)
+    """The document of a backtest, the latest whole one where none is named. Raises MissingData that names the latest
+    ones, and for a light run unless its own document is asked for."""
+    journal = journal_of(_latest_whole() if run is None else run)
     with JournalReader(journal) as reader:
         if not light:
             check_whole(reader.run(journal.stem))
         return document_of(reader, journal.stem)
+
+
+def _latest_whole() -> str:
+    latest = latest_backtests(PROBED)
+    if not latest:
+        raise MissingData("no backtest to report yet: run `paperdesk backtest`")
+    for run in latest:
+        with JournalReader(places.run_journal(run)) as reader:
+            entry = reader.find_run(run)
+            if entry is None or not entry.extra.get(LIGHT):
+                return run
+    return latest[0]
 
 
 def journal_of(run: str) -> Path:

@@ -41,8 +41,11 @@ SPEC = RunSpec(
     [
         ({"strategy": "macd"}, "either a preset"),
         ({"preset": None}, "either a preset"),
-        ({"preset": None, "strategy": "macd", "model": "offline"}, "--model and --without belong to a preset"),
-        ({"preset": None, "strategy": "macd", "without": ("news",)}, "--model and --without belong to a preset"),
+        ({"preset": None, "strategy": "macd", "model": "offline"}, "--model, --without and --batch belong to a preset"),
+        (
+            {"preset": None, "strategy": "macd", "without": ("news",)},
+            "--model, --without and --batch belong to a preset",
+        ),
         ({"params": (("fast", "5"),)}, "--param belongs to a --strategy"),
         ({"symbols": ()}, "no symbols"),
         ({"symbols": ("ORVL", "TMBK", "ORVL")}, "names ORVL twice"),

@@ -66,6 +66,7 @@ def test_whoever_asks_a_light_run_for_more_is_told_what_it_holds(run: Run, paper
         said = run(*asked)
         assert (said.code, said.err.count("\n")) == (65, 1), asked
         assert "run light is light" in said.err and "without --light" in said.err
+    assert run("report", "--json").json["run"] == "whole", "where no run is named, the latest that is whole"
     (listed,) = [one for one in run("runs", "list", "--json").json["runs"] if one["id"] == "light"]
     assert listed["sessions"] == 42 and listed["metrics"]["total_return"] is not None
     assert run("audit", "--run", "light", "--cuts", "1", "--json").json["same"] is True
