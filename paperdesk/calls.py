@@ -171,8 +171,7 @@ def study(file: str | Path, *, data: str | Path | None = None, jobs: int = 1) ->
     """Backtest every combination of what the `[study]` of a TOML file names, as `paperdesk study` does.
 
     Runs that are there already are not played again. `data` is a data folder, by default the configured one; `jobs` are
-    runs at a time, in processes of their own: a script that gives more than one keeps its calls behind `if __name__ ==
-    "__main__":`. Raises what `backtest` raises, ConfigError for a faulty file.
+    runs at a time, in processes of their own. Raises what `backtest` raises, ConfigError for a faulty file.
     """
     from engine.app.bench.forecast import paid_forecast
     from engine.app.study import prepare_study, run_study

@@ -262,6 +262,8 @@ def test_a_desk_is_read(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 SCRIPT = """
+from pathlib import Path
+
 import pandas as pd
 import paperdesk
 
@@ -269,17 +271,21 @@ days = pd.bdate_range("2024-04-01", "2024-05-24")
 bars = pd.DataFrame({"open": 100, "high": 101, "low": 99, "close": 100, "volume": 1000}, index=days)
 window = {"start": "2024-05-01", "end": "2024-05-24", "strategy": "buy-and-hold"}
 print(paperdesk.audit(data={"AAA": bars}, cuts=1, **window)["verdict"])
+Path("grid.toml").write_text(
+    '[study]\\nstrategies = ["macd", "cash"]\\nsymbols = ["ORVL"]\\nwindows = [["2025-01-02", "2025-01-31"]]'
+)
+print(len(paperdesk.study("grid.toml", jobs=2).rows.dropna(subset="fingerprint")))
 """
 
 
-def test_a_script_that_audits_is_run_once(tmp_path: Path) -> None:
+def test_a_script_whose_calls_begin_processes_is_run_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
     environ = {**os.environ, "PAPERDESK_HOME": str(tmp_path), "PYTHONPATH": str(REPO)}
     done = subprocess.run(
         [sys.executable, str(script)], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert done.stdout.split() == ["clean"], done.stderr
+    assert done.stdout.split() == ["clean", "2"], done.stderr
 
 
 INTERRUPTED = """

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.app.models.models import build_models
+from engine.app.records.own_process import no_main_module
 from engine.app.records.trial_index import count_result
 from engine.app.research.agent_run import AgentRun, FirstPart, first_part, play
 from engine.app.research.backtest import run_backtest
@@ -179,7 +180,8 @@ def in_workers(
     stopping = context.Event()
     pool = ProcessPoolExecutor(min(workers, len(items)), context, _begin_worker, (stopping,))
     try:
-        numbers = {pool.submit(work, item): number for number, item in enumerate(items)}
+        with no_main_module():
+            numbers = {pool.submit(work, item): number for number, item in enumerate(items)}
         open_ones = set(numbers)
         while open_ones:
             done, open_ones = wait(open_ones, _PATIENCE, FIRST_COMPLETED)

@@ -86,7 +86,7 @@ def begin_process(
     process = context.Process(target=main, args=(*given, theirs), name=f"paperdesk {name}", daemon=True)
     # While an app draws, sys.stderr is a stand-in without a descriptor, which spawn cannot pass on; two threads that
     # put it back in the wrong order would leave the app without its stand-in.
-    with _starting, redirect_stderr(sys.__stderr__), _no_main_module():
+    with no_main_module(), redirect_stderr(sys.__stderr__):
         process.start()
     with suppress(OSError):  # it has ended already
         os.setpriority(os.PRIO_PROCESS, process.pid or 0, os.getpriority(os.PRIO_PROCESS, 0) + niceness)
@@ -95,14 +95,15 @@ def begin_process(
 
 
 @contextmanager
-def _no_main_module() -> Iterator[None]:
-    """Hide the main module from spawn, which would run it in the new process: the script of a user of the library need
-    not be written for that."""
-    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+def no_main_module() -> Iterator[None]:
+    """Hide the main module from spawn, which would run it in each process that is started meanwhile: the script of a
+    user of the library need not be written for that. One thread at a time."""
+    with _starting:
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def leave_terminal() -> None:
