@@ -137,7 +137,8 @@ class _Worker:
         return _Worker()
 
     def ask(self, request: tuple[Any, ...], progress: Progress) -> Any:
-        """The answer to a request. An interruption ends the process, and the next request begins another."""
+        """The answer to a request. An interruption and whatever `progress` raises end the process, and the next request
+        begins another."""
         with self._lock:
             return self._answer(request, progress)
 
@@ -159,7 +160,9 @@ class _Worker:
         except (EOFError, OSError, pickle.UnpicklingError):
             self._end()
             raise InvariantBroken(f"a bug: the process of {request[0]} ended without an answer") from None
-        except KeyboardInterrupt:
+        except (ConfigError, InvariantBroken):
+            raise
+        except BaseException:  # an interruption, or a failure of the listener: what comes yet would answer the next one
             self._end()
             raise
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from datetime import date
 from decimal import Decimal
 from importlib.util import find_spec
@@ -18,6 +20,7 @@ from engine.domain.run import FillAt
 from engine.market.as_of import load_market
 from engine.market.trading_hours import calendar_for, decision_time
 from engine.settings import places
+from engine.strategies.learning import training
 from engine.strategies.learning.samples import best_thresholds, features, growth, horizon_of, samples_of
 from engine.strategies.strategy import TrainingHistory
 from tests.tui.commands.conftest import Run
@@ -52,6 +55,26 @@ def test_a_model_that_cannot_be_kept_is_said_in_one_line(fresh: Path, run: Run) 
     ended = run("backtest", *LEARNED, *SHORT)
     assert (ended.code, ended.err.count("\n")) == (78, 1)
     assert str(places.learned_models()) in ended.err
+
+
+ECHO = """import pickle, sys
+while True:
+    request = pickle.load(sys.stdin.buffer)
+    for word in (("progress", 1, 2), ("done", request)):
+        pickle.dump(word, sys.stdout.buffer)
+    sys.stdout.flush()
+"""
+
+
+def test_a_request_that_was_given_up_does_not_answer_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **more: begin([sys.executable, "-c", ECHO], **more))
+    training._Worker.of_process.cache_clear()
+    with pytest.raises(ZeroDivisionError):
+        training._Worker.of_process().ask(("train",), lambda done, total: 1 / 0)
+    worker = training._Worker.of_process()
+    assert worker.ask(("predict",), lambda done, total: None) == ("predict",)
+    worker._end()
 
 
 def test_a_short_training_is_refused(fresh: Path, run: Run) -> None:
