@@ -86,7 +86,7 @@ def change_value(
     new = None if text is None else _plain(text if checked is None else checked)
     document = _edited(file, path, new)
     _checked(document.unwrap(), path, file)
-    write_private(file, document.as_string())
+    write_private(file.resolve(), document.as_string())
     variable = PREFIX + "__".join(path).upper()
     return {
         "schema": SCHEMA,

@@ -59,6 +59,14 @@ def test_a_first_value_makes_the_file_and_the_desk_goes_by_it(run: Run, fresh: P
     assert run("status", "--json").json["desk"] == "mine"
 
 
+def test_a_file_that_is_linked_to_is_changed_and_stays_linked(run: Run, fresh: Path, tmp_path: Path) -> None:
+    places.config_file().parent.mkdir(parents=True, exist_ok=True)
+    places.config_file().symlink_to(tmp_path / "kept.toml")
+    (tmp_path / "kept.toml").write_text("[desk]\nseed = 1\n")
+    assert run("config", "set", "desk.seed", "2").code == 0
+    assert (tmp_path / "kept.toml").read_text() == "[desk]\nseed = 2\n" and places.config_file().is_symlink()
+
+
 def test_a_variable_that_goes_first_is_named(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAPERDESK_DESK__SEED", "3")
     assert run("config", "set", "desk.seed", "4", "--json").json["overridden_by"] == "PAPERDESK_DESK__SEED"
