@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 
 from engine.errors import UsageError
@@ -20,11 +20,9 @@ _ARGUMENTS = {"from": "start", "to": "end", "warm-up-from": "warm_up", "slippage
 
 def day_of(day: Day) -> date:
     """The date. Raises UsageError for what is none."""
-    if isinstance(day, datetime):
-        return day.date()
-    try:
-        return day if isinstance(day, date) else date.fromisoformat(day)
-    except (TypeError, ValueError):
+    try:  # the text of pandas' NaT, a datetime too, is no date
+        return date.fromisoformat(day if isinstance(day, str) else day.isoformat()[:10])
+    except (AttributeError, ValueError):
         raise UsageError(f"{day!r} is not a date; write it as YYYY-MM-DD") from None
 
 

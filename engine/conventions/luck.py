@@ -165,10 +165,11 @@ BLOCKS = 16
 
 def overfitting(returns: Floats) -> float | None:
     """The probability that the best of some trials in sample is no better than their median out of sample, by
-    combinatorially symmetric cross-validation; None of fewer than two trials and 32 days. `returns` is days x trials.
-    Source: Bailey, Borwein, López de Prado and Zhu 2017."""
+    combinatorially symmetric cross-validation; None of fewer than two trials and 32 days, and of trials that are all
+    the same, of which none is best. `returns` is days x trials. Source: Bailey, Borwein, López de Prado and Zhu 2017.
+    """
     days, trials = returns.shape
-    if trials < 2 or days < 2 * BLOCKS:
+    if trials < 2 or days < 2 * BLOCKS or (returns == returns[:, :1]).all():
         return None
     parts = np.array_split(returns, BLOCKS)
     sizes = np.array([len(part) for part in parts])

@@ -126,3 +126,4 @@ def test_overfitting_is_as_probable_as_sharpebench_says(days: int, trials: int) 
     returns[:, 0] += 0.0008
     assert overfitting(returns) == pytest.approx(judge().probability_of_backtest_overfitting(returns), abs=1e-4)
     assert overfitting(returns[:31]) is overfitting(returns[:, :1]) is None
+    assert overfitting(np.repeat(returns[:, :1], 3, axis=1)) is None, "trials that do not differ"

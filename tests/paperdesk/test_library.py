@@ -215,6 +215,7 @@ def test_frames_are_data_and_are_checked_as_a_file_is() -> None:
         ({"end": None}, "start and end"),
         ({"start": "yesterday"}, "YYYY-MM-DD"),
         ({"start": 20250102}, "YYYY-MM-DD"),
+        ({"start": pd.NaT}, "YYYY-MM-DD"),
         ({"data": pd.DataFrame()}, "symbol: DataFrame"),
         ({"data": {"AAA": [1]}}, "AAA"),
         ({"cash": "much"}, "cash"),
