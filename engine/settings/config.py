@@ -27,6 +27,8 @@ from engine.settings.values import AgentSettings, complaint
 
 GONE = frozenset({"filings.ciks", "filings.requests_per_second"})
 """Keys that an earlier version had."""
+LARGEST_CASH = Decimal(10) ** 12
+"""In any currency; far beyond it sums lose their cents."""
 
 
 class _Section(BaseModel):
@@ -42,7 +44,7 @@ class DeskConfig(_Section):
     """Symbols in the order in which they are decided; empty: the demo desk's."""
     preset: str = "desk"
     """Preset of the cycle: a name, or a path to a TOML file."""
-    cash: Decimal = Field(Decimal(100_000), gt=0)
+    cash: Decimal = Field(Decimal(100_000), gt=0, le=LARGEST_CASH)
     """Paper money that a desk or a backtest starts with."""
     seed: int = 0
     """Seed of everything that draws: random trader, intervals."""

@@ -68,6 +68,7 @@ def test_commented_keys_of_the_example_are_valid_when_switched_on(tmp_path: Path
         ("[desk]\ncahs = 5", "desk.cahs cash"),
         ("[dekc]\ncash = 5", "dekc desk"),
         ("[desk]\ncash = -5", "desk.cash"),
+        ("[desk]\ncash = 1e26", "desk.cash"),
         ('[desk]\nname = "Über desk"', "desk.name"),
         ('[desk]\nsymbols = ["AAPL", "<X>"]', "desk.symbols <X>"),
         ('[desk]\nsymbols = ["brk.b", "B", "BRK.B"]', "desk.symbols BRK.B"),

@@ -163,6 +163,7 @@ def test_without_flags_it_is_the_demo(capsys: pytest.CaptureFixture[str]) -> Non
         (["--to", "2099-01-04"], 2, "future"),
         (["--warm-up-from", "2024-03-11"], 2, "before"),
         (["--cash", "0"], 2, "above zero"),
+        (["--cash", "1e26"], 2, "at most"),
         (["--cash", "much"], 2, "much"),
         (["--commission", "-0.1"], 2, "below zero"),
         (["--symbols", " , "], 2, "no symbol"),

@@ -21,7 +21,7 @@ from engine.settings.keys import keep_keys, write_private
 from tui.set_up.set_up import Answers, Question, SetUp, checked_key, keys_of
 
 CRYPTO_AMONG_SHARES = "crypto among shares moves the desk's close, and with it the daily run, to midnight UTC"
-CENT, LARGEST = Decimal("0.01"), 1_000_000_000_000
+CENT = Decimal("0.01")
 KEY_ID, SECRET, ADDRESS = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "APCA_API_BASE_URL"
 ACCOUNT_KEYS = (
     Question(
@@ -113,13 +113,15 @@ def preset_name(text: str) -> str:
 
 
 def amount(text: str) -> str:
-    """An amount above zero and up to LARGEST, in plain decimal notation. Raises ConfigError."""
+    """An amount above zero and up to LARGEST_CASH, in plain decimal notation. Raises ConfigError."""
+    from engine.settings.config import LARGEST_CASH
+
     try:
         amount = Decimal(text.replace(",", "").replace("_", ""))
     except InvalidOperation:
         raise ConfigError(f"{text!r} is not an amount") from None
-    if amount.is_nan() or not CENT <= amount <= LARGEST:
-        raise ConfigError(f"it must be above zero and at most {LARGEST:,}")
+    if amount.is_nan() or not CENT <= amount <= LARGEST_CASH:
+        raise ConfigError(f"it must be above zero and at most {LARGEST_CASH:,}")
     return f"{amount:f}"
 
 

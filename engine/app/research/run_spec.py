@@ -23,7 +23,7 @@ from engine.market.trading_hours import FIRST_SESSION
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import spec_settings
 from engine.services import Services
-from engine.settings.config import Config
+from engine.settings.config import LARGEST_CASH, Config
 from engine.settings.user_code import Kind, code_files
 from engine.strategies.catalog import make_strategy, ships, strategy_class
 from engine.strategies.strategy import parameters
@@ -106,7 +106,10 @@ def _faults(spec: RunSpec, now: datetime) -> Iterator[tuple[object, str]]:
     yield spec.warm_up_from and start >= first, f"--warm-up-from {spec.warm_up_from} is not before --from {first}"
     yield min(first, start) <= FIRST_SESSION, f"the calendars begin on {FIRST_SESSION}; choose a later --from"
     yield spec.last > now.date(), f"--to {spec.last} is in the future; today is {now:%Y-%m-%d}"
-    yield spec.cash is not None and spec.cash <= 0, f"--cash {spec.cash}: it must be above zero"
+    yield (
+        spec.cash is not None and not 0 < spec.cash <= LARGEST_CASH,
+        f"--cash {spec.cash}: it must be above zero and at most {LARGEST_CASH:,}",
+    )
     for flag, cost in (("--commission", spec.commission), ("--slippage", spec.slippage_bp)):
         yield cost is not None and cost < 0, f"{flag} {cost}: a cost is not below zero"
 
