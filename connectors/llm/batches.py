@@ -110,6 +110,10 @@ class Batches:
             await self._kept(replace(batch, questions=(), collected=True))
             raise
         known = {name: reply for name, reply in read.items() if name in batch.questions}
+        if read and not known:  # somebody else's, of as many questions, taken for one whose id had not come
+            await self._kept(replace(batch, key=uuid4().hex, questions=(), collected=True))
+            own = await self._found(replace(batch, id=None))
+            return {} if own is None else await self._collected(own, questions)
         found = {name: self.model.batched_result(reply, name, questions.get(name)) for name, reply in known.items()}
         for result in found.values():
             await asyncio.to_thread(self.record, result)

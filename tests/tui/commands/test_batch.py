@@ -21,7 +21,7 @@ from engine.domain.model_call import AHEAD
 from engine.errors import TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.settings import places
-from tests.servers.fake_llm_server import Fail, fake_llm_server, is_preflight
+from tests.servers.fake_llm_server import Fail, FakeBatch, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import BACKTEST, SYMBOLS, Service
 
@@ -104,7 +104,7 @@ def decides(body: dict[str, Any]) -> bool:
     return "recommendation" in json.dumps(body) and not is_preflight(body)
 
 
-@pytest.mark.parametrize("at", ["sending", "waiting", "deciding"])
+@pytest.mark.parametrize("at", ["sending", "sending beside others", "waiting", "deciding"])
 def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
     at: str, service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,7 +114,7 @@ def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
         reached.set()
         goes_on.wait(600)
 
-    if at == "sending":  # before its sender knows that it has arrived
+    if at.startswith("sending"):  # before its sender knows that it has arrived
         monkeypatch.setattr(service, "made_batch", hold)
     elif at == "deciding":
         service.trouble = lambda number: hold() if decides(service.requests[-1]) else None
@@ -127,9 +127,13 @@ def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
     goes_on.set()
     service.looks, service.trouble = 0, lambda number: None
     service.requests.clear()
+    (batch,) = service.batches.values()
+    if at == "sending beside others":  # somebody else's batch of as many calls, sent at the same time
+        others = FakeBatch({f"other-{n}": body for n, body in enumerate(batch.calls.values())}, {})
+        service.batches = {"batch_0": others, **service.batches}
     done = run("backtest", "--resume", "killed", "--json")
     assert done.code == 0, done.err
-    (batch,) = service.batches.values()
+    assert len(service.batches) == (2 if at == "sending beside others" else 1)
     used = done.json["model"]
     assert used["calls"] == len(batch.calls) + len(service.requests) and used["cached_calls"] == 0
     whole = calls("killed")
