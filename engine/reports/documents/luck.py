@@ -196,9 +196,9 @@ def _notes(found: Mapping[str, Any], sessions: int) -> Iterator[str]:
     elif found["minimum_track_record"] is None:
         yield "no minimum track record: the Sharpe ratio is not above 0"
     if found["beta"] is None:
-        yield "no beta and alpha: there is no buy and hold that moved over these sessions"
+        yield "no beta and alpha: buy and hold was not played (a light run plays none), or never moved"
     if found["random"] is None:
-        yield "no random traders: there is no buy and hold, or the run never traded"
+        yield "no random traders: buy and hold was not played (a light run plays none), or the run never traded"
 
 
 def _sentence(random: Mapping[str, Any] | None, trials: int) -> str:
