@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -27,7 +26,6 @@ from engine.agents.ask import Asker
 from engine.agents.chart import CHART
 from engine.agents.figures import Facts
 from engine.agents.past import PAST
-from engine.agents.registry import market_alone
 from engine.agents.tools import Rule
 from engine.cycle import debate, observe, reflect
 from engine.cycle.combine import book_of, combine, size_and_limit
@@ -35,7 +33,7 @@ from engine.cycle.debate import HeldDebate
 from engine.cycle.decide import abstention, opinion
 from engine.cycle.deliberation import Deliberation
 from engine.cycle.portfolio_facts import PortfolioFacts, portfolio_facts
-from engine.cycle.recall import MemoryScope, TradingMemory
+from engine.cycle.recall import TradingMemory
 from engine.cycle.received import documents
 from engine.cycle.sources import Sources
 from engine.cycle.step import Analysis, Finding, Observations, Received, Reflections, Remembered, StepContext
@@ -112,28 +110,12 @@ class Cycle:
             self.memory.write(memories, opinions, turn.step)
         return result
 
-    def unaffected(self, turn: Turn) -> frozenset[tuple[Symbol, str]]:
-        """The symbols and owners of which no further session changes what the agents that read the market alone are
-        asked: a memory that knows nothing of a symbol yet takes in more of it."""
-        memory = self.memory if "memory" in self.preset.steps else None
-        return frozenset(
-            (symbol, owner)
-            for symbol in turn.symbols
-            for owner in self.preset.owners_of(symbol)
-            if memory is None or memory.knows(MemoryScope(symbol, owner, turn.session, turn.step))
-        )
-
     async def ask_ahead(self, turn: Turn, asker: Asker, of: Collection[tuple[Symbol, str]]) -> None:
-        """Ask what the agents that read the market alone will be asked at a turn, of some symbols and owners that are
-        `unaffected` until then. Nothing comes of it but that their models have answered."""
+        """Ask what the agents that read the market alone will be asked at a turn, of some symbols and owners. Nothing
+        comes of it but that their models have answered."""
         symbols = [symbol for symbol in turn.symbols if self._is_current(turn, symbol)]
         contexts = [one for symbol in symbols for one in self._contexts(turn, symbol, [], {})]
-        alone = [
-            replace(one, asker=asker, publish=lambda event: None, memory=None)
-            for one in contexts
-            if (one.symbol, one.owner) in of
-        ]
-        await gather_all(map(_ask_alone, alone))
+        await gather_all(observe.ask_alone(one, asker) for one in contexts if (one.symbol, one.owner) in of)
 
     def feedback(self, history: TradingHistory, market: MarketAsOf, step: float) -> None:
         """Reward the memories that opinions cited and that by now have paid or cost."""
@@ -240,15 +222,6 @@ async def _receive(context: StepContext) -> Received:
     """The items that came in for one owner and symbol."""
     with noted(context.failed):
         return await observe.received(context)
-
-
-async def _ask_alone(context: StepContext) -> None:
-    """Ask the agents that read the market alone. What fails is met again by whoever asks at the turn itself."""
-    with suppress(PaperdeskError):
-        async with Steps(context) as begin:
-            received, chart = begin(observe.received), begin(observe.chart)
-            alone = market_alone(context.preset.registered)
-            observe.own_reports(begin, alone, received, None, {CHART.name: chart})
 
 
 async def _analyse(context: StepContext, new: asyncio.Future[Remembered]) -> Analysis:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from asyncio import Task
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from engine.agents.agent import Agent, Answer, Inputs, Reads, Report, plain
+from engine.agents.ask import Asker
 from engine.agents.character import describe
 from engine.agents.chart import CHART, ChartReading, ChartView
 from engine.agents.intelligence import (
@@ -23,7 +25,7 @@ from engine.agents.intelligence import (
 )
 from engine.agents.news import NEWS, NewsDigest, NewsView
 from engine.agents.past import PAST, PastSummary, PastView
-from engine.agents.registry import Agents, cut, waits_for
+from engine.agents.registry import Agents, cut, market_alone, waits_for
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR, Inquiry
 from engine.cycle.step import FilingsRead, Finding, Gathered, OwnAnswer, Received, Remembered, StepContext
@@ -33,7 +35,7 @@ from engine.domain.decision import Recollection
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.order import ZERO, PositionContext
-from engine.errors import ConfigError
+from engine.errors import ConfigError, PaperdeskError
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.figures import last_sessions
 from engine.settings.user_code import failures_of
@@ -314,3 +316,13 @@ def _inputs(context: StepContext, recalled: Gathered | None, answers: Mapping[st
         recollections=() if recalled is None else recalled.recollections,
         answers=answers,
     )
+
+
+async def ask_alone(context: StepContext, asker: Asker) -> None:
+    """Ask the agents that read the market alone, by another way to their models. What fails is met again by who asks
+    at the turn itself."""
+    context = replace(context, asker=asker, publish=lambda event: None, memory=None)
+    with suppress(PaperdeskError):
+        async with Steps(context) as begin:
+            given, seen = begin(received), begin(chart)
+            own_reports(begin, market_alone(context.preset.registered), given, None, {CHART.name: seen})

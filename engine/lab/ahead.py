@@ -9,6 +9,7 @@ from datetime import date
 from types import TracebackType
 
 from engine.cycle.cycle import Cycle
+from engine.cycle.recall import MemoryScope
 from engine.cycle.steps import goes_on_after
 from engine.cycle.turn import Turn
 from engine.domain.market import Symbol
@@ -61,7 +62,7 @@ class Ahead:
         first = self._sessions.index(session)
         end = min(first + self._within + 1, len(self._sessions))
         known = self._unaffected
-        self._unaffected = known | self._cycle.unaffected(self._turn_of(session))
+        self._unaffected = known | _unaffected(self._cycle, self._turn_of(session))
         for number in range(first, end):
             of = self._unaffected if number >= self._asked_to else self._unaffected - known
             if of:
@@ -142,6 +143,18 @@ class _Waiting:
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The model's answer."""
         return await self._waves.put(self._model, request)
+
+
+def _unaffected(cycle: Cycle, turn: Turn) -> frozenset[tuple[Symbol, str]]:
+    """The symbols and owners of which no further session changes what the agents that read the market alone are asked:
+    a memory that knows nothing of a symbol yet takes in more of it."""
+    memory = cycle.memory if "memory" in cycle.preset.steps else None
+    return frozenset(
+        (symbol, owner)
+        for symbol in turn.symbols
+        for owner in cycle.preset.owners_of(symbol)
+        if memory is None or memory.knows(MemoryScope(symbol, owner, turn.session, turn.step))
+    )
 
 
 def _silent(*said: object) -> None:

@@ -89,7 +89,8 @@ def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_call
     # What was paid for once is not paid for again.
     again = run_backtest(services(config(server), NOON), replace(SPEC, run="again")).result.model
     assert first.agents[VECTORS].calls == calls and VECTORS not in plain.agents
-    assert again == replace(first, calls=plain.calls, usage=plain.usage, cost=plain.cost, agents=plain.agents)
+    free = {name: getattr(plain, name) for name in ("calls", "usage", "cost", "agents", "models", "months")}
+    assert again == replace(first, **free)
     assert len(server.requests) == calls
 
 

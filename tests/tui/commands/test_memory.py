@@ -124,7 +124,7 @@ def test_a_life_line_fades_as_the_list_does(run: Run, remembering: Path) -> None
         (("lifeline", " "), 2, "the id is empty: give one"),
         (("list", "--run", "nix"), 65, "no run nix"),
         (("list", "--session", "2931-01-02"), 2, "is in the future"),
-        (("reembed", "--embedder", "foo"), 78, "openai:MODEL, NAME:MODEL of an [endpoints.NAME]"),
+        (("reembed", "--embedder", "foo"), 78, "available: hash-384, minilm:FOLDER, openai:MODEL"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_one_line(
@@ -309,7 +309,7 @@ def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
         said = run("why", decision.key.symbol, str(REMEMBERED[1]), "--json")
         assert said.code == 0, said.err
         told = [
-            [{**one, "closes_since": None} for one in document["decisions"]]
+            [{**one, "closes_since": None, "to_date": None} for one in document["decisions"]]
             for document in (json.loads(json.dumps(shown)), said.json)
         ]
         assert told[0] == told[1]

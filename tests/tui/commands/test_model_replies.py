@@ -229,7 +229,7 @@ def test_what_is_not_known_of_a_model_is_said(service: Answering, run: Run) -> N
     text = run(*BACKTEST[:-1], "--run", RUN, "--yes").out
     assert "training cut-off unknown" in " ".join(text.split())
     model = run("report", "--run", RUN, "--format", "json").json["model"]
-    assert (model["training_cutoff"], model["prices_as_of"]) == ("unknown", "")
+    assert (model["training_cutoff"], model["prices_as_of"]) == ("unknown", None)
     assert "training cut-off unknown" in " ".join(run(*DAY[:-1]).out.split())
     assert "training cut-off unknown" in " ".join(run("report", "--session", "2025-03-11").out.split())
 

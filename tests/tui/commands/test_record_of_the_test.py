@@ -51,7 +51,7 @@ def test_what_training_earned_is_no_record_of_the_test(fresh: Path, run: Run, pr
 def record(entry: AnswerRecord) -> list[tuple[date, str]]:
     """The lines of a question that tell a past decision with its reward."""
     lines = (line for message in entry.messages for line in message.text.splitlines())
-    found = ((re.search(r"(\d{4}-\d\d-\d\d): [A-Z]+ [\d.]+, close ", line), line) for line in lines)
+    found = ((re.search(r"(\d{4}-\d\d-\d\d): [A-Z]+(?: [\d.]+)?, close ", line), line) for line in lines)
     return [(date.fromisoformat(match[1]), line) for match, line in found if match is not None]
 
 

@@ -113,10 +113,10 @@ AMBIGUOUS: dict[str, tuple[Manner, str]] = {
     "two keys of one name": (written(Rule="uncertainty"), "Rule"),
     "a part of a percent": (written(position_size="5.5%"), "position_size"),
     "another currency of numbers": (written(position_size="5,0"), "position_size"),
-    "alternatives": (lambda answer: f"{json.dumps(answer)} or {json.dumps(answer)}", "2 JSON objects"),
+    "alternatives": (lambda answer: f"{json.dumps(answer)} or {json.dumps(answer)}", "several JSON objects"),
     "an object and talk of it": (
         lambda answer: f"{json.dumps(answer)}, not {json.dumps(answer)} as before.",
-        "2 JSON objects",
+        "several JSON objects",
     ),
     "a wrapper with more": (lambda answer: json.dumps({"decision": answer, "note": "x"}), "Field required"),
 }
