@@ -12,7 +12,7 @@ from decimal import Decimal
 import httpx
 import pytest
 
-from connectors.alpaca.live_feed import AlpacaLive, DataStream, TradingStream, stream_address
+from connectors.alpaca.live_feed import POLL_EVERY, AlpacaLive, DataStream, TradingStream, stream_address
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox import SandboxServer
 from engine.clock import BacktestClock
@@ -62,8 +62,12 @@ class Ear:
 
 
 @asynccontextmanager
-async def following(settings: AlpacaSettings, ear: Ear, quick: bool = True) -> AsyncIterator[asyncio.Task[None]]:
+async def following(
+    settings: AlpacaSettings, ear: Ear, quick: bool = True, *, polls_after: tuple[str, Delivery] | None = None
+) -> AsyncIterator[asyncio.Task[None]]:
     async def sleep(seconds: float) -> None:
+        if seconds == POLL_EVERY and polls_after is not None:
+            await ear.wait_for(*polls_after)
         await asyncio.sleep(min(seconds, 0.05) if quick else seconds)
 
     live = AlpacaLive(settings, BacktestClock(START), sleep=sleep)
@@ -126,7 +130,8 @@ async def test_prices_are_asked_for_while_another_program_has_the_stream(broker:
     await asyncio.to_thread(broker.advance, datetime(2024, 2, 1, 15, 0, tzinfo=UTC))
     async with following(settings, first):
         await all_up(first)
-        async with following(settings, second):
+        # A request that is answered before the stream was refused would hide why it is down.
+        async with following(settings, second, polls_after=("shares", Delivery.DOWN)):
             down = await second.wait_for("shares", Delivery.DOWN)
             assert "connection limit exceeded" in down.detail
             await second.wait_for("shares", Delivery.POLLING)
