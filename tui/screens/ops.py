@@ -260,11 +260,11 @@ RUNS = (
 )
 RATES = (
     MODELS[0],
-    Column("REQUESTS/MIN", "requests", count),
-    Column("TOKENS/MIN", "tokens", count),
-    Column("429 TODAY", "limited", count, warn_ink),
-    Column("PAID TODAY", lambda one: _cost(one.paid), str),
-    Column("PAID THIS MONTH", lambda one: _cost(one.paid_month), str, stretch=True, min_width=10),
+    Column("REQ/MIN", "requests", count),
+    Column("TOK/MIN", "tokens", count),
+    Column("429", "limited", count, warn_ink),
+    Column("TODAY $", lambda one: _cost(one.paid), str),
+    Column("MONTH $", lambda one: _cost(one.paid_month), str, stretch=True, min_width=7),
 )
 
 
