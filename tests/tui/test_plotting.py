@@ -139,6 +139,13 @@ def test_levels_are_ruled_and_named_in_place_of_round_prices() -> None:
     assert [row.count("\u00b7") > 15 for row in rows].count(True) == 2
 
 
+def test_a_single_level_is_ruled_between_the_ends_of_the_scale() -> None:
+    rows = drawn((-4, 6), width=40, height=12, columns=((0, 30), 34), levels=(0.0,))
+    assert [row.split()[-1] for row in rows if row[-1:].isdigit()] == ["6", "0", "-4"]
+    (ruled,) = [row for row in rows if row.count("·") > 15]
+    assert ruled.endswith(" 0")
+
+
 @pytest.mark.parametrize("sessions", [2, 3, 4, 5, 8, 20, 300])
 def test_dates_are_those_of_the_points_above_them_and_never_touch(sessions: int) -> None:
     days = [date(2026, 11, 12) + timedelta(days=n) for n in range(sessions)]

@@ -144,8 +144,9 @@ class _Plot:
 
     def draw(self) -> list[int]:
         """Draw it, the first curve in front, and return the cells of the points."""
+        levels = {self.scale.at(level, 1) for level in self.data.levels}
         for row in self.prices:
-            for x in range(0, self.width, 1 if self.data.levels else 4):
+            for x in range(0, self.width, 1 if row in levels else 4):
                 self.canvas.put(x, 1 + row, "." if self.style.ascii_only else "·", "grid")
         for curve in reversed(self.curves):
             self._draw(curve)
@@ -173,15 +174,19 @@ class _Plot:
                 self.canvas.put(column.x, 1 + row, mark or strokes[column.stroke(row)], curve.ink)
 
     def _prices(self, low: float) -> dict[int, str]:
-        """The texts of the scale by row: the levels, or round prices, or where there are not two of those in rows of
-        their own the highest and the lowest; of a flat curve its only one."""
+        """The texts of the scale by row: the levels, or round prices; where there are not two of those in rows of their
+        own, the highest and the lowest with a level between them; of a flat curve its only one."""
         scale = self.scale
         if scale.low < low:  # there is space around a flat curve, and nothing to compare its decimals with
             return {scale.at(low, 1): _short(scale.text(low))}
         prices = [*self.data.levels] or [price for _, price in scale.ticks() if scale.low <= price <= scale.high]
         rows = {scale.at(price, 1): price for price in prices}
         if len(rows) < 2:
-            rows = {0: scale.high, scale.rows - 1: scale.low}
+            rows = {
+                0: scale.high,
+                scale.rows - 1: scale.low,
+                **{scale.at(level, 1): level for level in self.data.levels},
+            }
         if all(price == int(price) for price in rows.values()):
             return {row: f"{price:z,.0f}" for row, price in rows.items()}
         return {row: scale.text(price) for row, price in rows.items()}
