@@ -87,11 +87,10 @@ def backtest_command(
     spec = replace(spec, batch=spec.batch or batch)
     check_spec(spec, services.clock.now())
     if spec.preset is not None:
-        from engine.app.bench.jobs import Job, agents_of
-        from engine.app.models.models import check_batches
+        from engine.app.bench.jobs import Job
 
         if spec.batch:
-            check_batches(agents_of(spec), services.config, spec)
+            _check_batches(services, spec)
         agree_to_jobs(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget)
     if budget is not None:
         spent = Spent() if stopped is None else stopped.spent

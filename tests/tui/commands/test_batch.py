@@ -62,7 +62,9 @@ def test_one_run_by_four_roads(service: Service, run: Run) -> None:
     flex = run(*BACKTEST, "--run", "flex", "--tier", "flex").json
     places.replay_cache().unlink()
     service.requests.clear()
-    batched = run(*BACKTEST, "--run", "batched", "--batch").json
+    said = run(*BACKTEST, "--run", "batched", "--batch")
+    assert "24 hours" in said.err and "--resume batched" in said.err
+    batched = said.json
     replayed = run(*BACKTEST, "--run", "replayed", "--model", f"{service.vendor}:m1").json
     assert len({one["fingerprint"] for one in (in_turn, flex, batched, replayed)}) == 1
 
