@@ -123,8 +123,12 @@ class BrokerService:
             raise UsageError(f"{self.registration.title} has no clock that can be moved")
         advance(self.settings, to)
 
+    def now(self) -> datetime:
+        """The broker's time, requested once and quickly. Raises NetworkError, CredentialsRefused, MalformedData."""
+        return self.registration.now(self.settings)
+
     def time(self) -> datetime | None:
-        """The broker's time, requested once and quickly; None where it does not answer."""
+        """The same; None where it does not answer. Raises CredentialsRefused for keys that are not there."""
         settings = self.settings
         try:
             return self.registration.now(settings)

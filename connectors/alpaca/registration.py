@@ -51,15 +51,18 @@ def _open_data(settings: AlpacaSettings) -> AlpacaData:
 def _now(settings: AlpacaSettings) -> datetime:
     """The broker's time by one plain request, which blocks: for a daily run that may have nothing to do.
 
-    Raises NetworkError, MalformedData.
+    Raises NetworkError, CredentialsRefused, MalformedData.
     """
     import httpx
 
     from connectors.alpaca.account import broker_clock
+    from connectors.alpaca.failures import credentials_refused, refuses_keys
 
     url = f"{settings.trading_url}/v2/clock"
     try:
         response = httpx.get(url, headers=settings.headers, timeout=settings.timeout, trust_env=not settings.is_local)
+        if refuses_keys(response.status_code, response.text):
+            raise credentials_refused(settings, response.status_code)
         document = response.raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
         raise NetworkError(f"{url} did not return the time: {type(error).__name__}") from None

@@ -23,7 +23,15 @@ from engine.app.records.own_process import in_own_process
 from engine.clock import SyncedClock
 from engine.domain.market import Symbol
 from engine.domain.run import RunKind, RunOutcome, RunTrigger
-from engine.errors import ConfigError, DeskHalted, NotificationFailed, PaperdeskError, TryAgainLater, UsageError
+from engine.errors import (
+    ConfigError,
+    DeskHalted,
+    NetworkError,
+    NotificationFailed,
+    PaperdeskError,
+    TryAgainLater,
+    UsageError,
+)
 from engine.execution.controls import halted, pause_of, paused
 from engine.market.live_prices import LivePrices
 from engine.market.trading_hours import completed_at, session_after, session_to_decide
@@ -297,8 +305,10 @@ def move_broker_on(services: Services) -> None:
     service = services.broker
     if service is None or not services.goes_by_broker or not service.settings.is_local:
         raise UsageError(NO_CLOCK_TO_MOVE)
-    if (now := service.time()) is None:
-        raise TryAgainLater("the sandbox does not answer: start it with paperdesk sandbox")
+    try:
+        now = service.now()
+    except NetworkError:
+        raise TryAgainLater("the sandbox does not answer: start it with paperdesk sandbox") from None
     calendar, symbols = services.desk_calendar(services.symbols), services.symbols
     session = session_to_decide(calendar, symbols, None, now)
     with DeskJournal(services.desk) as journal:

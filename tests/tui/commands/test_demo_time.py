@@ -171,6 +171,14 @@ def test_a_desk_at_the_sandbox_goes_on_too(run: Run, open_broker: OpenBroker) ->
     assert run("next", "9").code == 2, "the sandbox's data ends before"
 
 
+def test_next_says_when_the_sandbox_refuses_the_keys(
+    run: Run, open_broker: OpenBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_broker(datetime(2025, 3, 11, 21, tzinfo=UTC), through=date(2025, 3, 20), symbols=("ORVL",))
+    monkeypatch.setenv("APCA_API_SECRET_KEY", "of-another-account")
+    assert (run("next").code, run("--daily").code) == (77, 77)
+
+
 @pytest.mark.slow
 async def test_the_next_session_is_asked_for_while_orders_wait_that_expire_with_it(
     few: Path, monkeypatch: pytest.MonkeyPatch
