@@ -5,6 +5,7 @@ Only the chosen command's module is imported, so that `--help` and a finished `-
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -38,6 +39,15 @@ class LazyCommands(WithCommonOptions, click.Group):
             return None
         command: click.Command = getattr(importlib.import_module(found.module), f"{cmd_name}_command")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and what follows it. Raises UsageError with the nearest command for one that there is not."""
+        name = args[0]
+        if name not in registered() and (near := difflib.get_close_matches(name, registered(), 1)):
+            ctx.fail(f"no command {name!r}, did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands and options that begin so, without importing a command: a shell waits for it at every tab."""

@@ -558,6 +558,12 @@ class PriceTable:
         """True where a model's price is of this table, and no user's own."""
         return (provider, model) not in self._own and self.find(provider, model) is not None
 
+    def meant(self, provider: str, model: str) -> str:
+        """The model with a price that is probably meant by one without, such as `openai:gpt-5.4-mini`; else empty."""
+        known = [] if self.find(provider, model) else [name for by, name in self._prices if by == provider]
+        near = difflib.get_close_matches(model, known, 1, cutoff=0.8)
+        return f"{provider}:{near[0]}" if near else ""
+
     def models(self) -> list[tuple[str, str]]:
         """All pairs of provider and model with a price, sorted."""
         return sorted(self._prices)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tui.commands.options import actions
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import table
-
-if TYPE_CHECKING:
-    from engine.settings.config import Config
 
 LIST, GET, SET, UNSET = "list", "get", "set", "unset"
 
@@ -32,10 +29,11 @@ def config_command(*, invocation: Invocation, action: str, what: tuple[str, ...]
       paperdesk config set models.agents.chart.model openai:gpt-5.4-mini
       paperdesk config unset desk.risk --json
     """
-    from engine.settings.edit import SCHEMA, change_value, values_of
+    from engine.settings.edit import SCHEMA, values_of
+    from tui.settings.configuration_file import ConfigurationFile
 
     if action in (SET, UNSET):
-        changed = change_value(invocation.file, what[0], what[1] if action == SET else None, check=_can_serve)
+        changed = ConfigurationFile(invocation.file).change(what[0], what[1] if action == SET else None)
         show_document(changed, lambda: _changed(changed))
         return
     loaded = invocation.load()
@@ -43,16 +41,6 @@ def config_command(*, invocation: Invocation, action: str, what: tuple[str, ...]
     values = [{"key": one.key, "value": one.value, "origin": one.origin} for one in found]
     document = {"schema": SCHEMA, "file": str(loaded.file) if loaded.file else None, "values": values}
     show_document(document, lambda: _values(values))
-
-
-def _can_serve(config: Config) -> None:
-    """Raise UsageError or ConfigError for a broker, a preset or a model that there is not."""
-    from connectors.wiring.broker import broker_of
-    from engine.app.models.models import agent_models
-
-    broker_of(config)
-    services = Invocation.services_of(config)
-    agent_models(services, services.models.prices())
 
 
 def _values(values: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -66,6 +54,7 @@ def _changed(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"{document['key']} {value}{before} in {document['file']}"
     if document["overridden_by"]:
         yield f"{document['overridden_by']} in the environment goes first: unset it for the file to count"
+    yield from (f"note: {note}" for note in document["notes"])
 
 
 def _written(value: Any) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,10 +28,12 @@ from tui.set_up.first_configuration import (
     symbols_of,
 )
 from tui.settings.invocation import Invocation, command
-from tui.text.console import show
+from tui.text.console import show_document
+
+SCHEMA = 1
 
 
-@command("init", "--json")
+@command("init")
 @click.option("--yes", is_flag=True, help="Take the defaults without asking.")
 def init_command(invocation: Invocation, yes: bool) -> None:
     """Writes a first configuration, to the standard location or to --config.
@@ -63,10 +66,15 @@ def init_command(invocation: Invocation, yes: bool) -> None:
         write_private(file, text)
     except ConfigError as error:
         raise ConfigError(f"{error}: name another with --config") from None
-    show(f"wrote {file}")
-    if note := close_note(symbols_of(answers.get("desk.symbols", ""))):
-        show(f"note: {note}")
-    show("next: `paperdesk doctor` looks it over, `paperdesk --daily` runs the desk once, `paperdesk` opens the app")
+    note = close_note(symbols_of(answers.get("desk.symbols", "")))
+    document = {"schema": SCHEMA, "file": str(file), "notes": [note] if note else []}
+    show_document(document, lambda: _written(document))
+
+
+def _written(document: Mapping[str, Any]) -> Iterator[str]:
+    yield f"wrote {document['file']}"
+    yield from (f"note: {note}" for note in document["notes"])
+    yield "next: `paperdesk doctor` looks it over, `paperdesk --daily` runs the desk once, `paperdesk` opens the app"
 
 
 def _ask(desk: str | None) -> dict[str, str]:

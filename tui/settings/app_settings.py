@@ -16,7 +16,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from engine.errors import ConfigError
 from engine.program_files import program_text
 from tui.settings import app_state
-from tui.settings.invocation import Invocation
+from tui.settings.invocation import Invocation, check_preset
 from tui.settings.keys import KEYS, SCREENS, Key
 
 MODIFIERS = ("ctrl+", "shift+", "alt+", "super+", "meta+")
@@ -161,14 +161,9 @@ def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppS
     of it. Raises ConfigError, CredentialsRefused and UsageError as loading it does."""
     if not invocation.configured:
         return app_settings(read_only=read_only)
-    from engine.settings.shipped_presets import shipped_presets
-
     loaded = invocation.load()
+    check_preset(loaded)
     config = loaded.config
-    if config.desk.preset not in shipped_presets():  # a shipped one is right, and to load it loads all agents
-        from engine.preset import load_preset
-
-        load_preset(config.desk.preset)
     read_only = read_only or config.app.read_only
     return app_settings(config.app.theme, config.bindings, loaded.origins, read_only=read_only)
 

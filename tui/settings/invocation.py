@@ -119,10 +119,12 @@ class Invocation:
         return places.config_file() if self.config_file is None else Path(self.config_file)
 
     def services(self) -> Services:
-        """The services of this call's configuration. Raises as `load` does."""
+        """The services of this call's configuration. Raises as `load` does, and as `check_preset`."""
         from connectors.wiring.services import services
 
-        return services(self.load().config)
+        loaded = self.load()
+        check_preset(loaded)
+        return services(loaded.config)
 
     @staticmethod
     def services_of(config: Config) -> Services:
@@ -141,6 +143,19 @@ def _check_broker(loaded: Loaded) -> None:
         broker_of(loaded.config)
     except ConfigError as error:
         raise ConfigError(f"{loaded.origins['broker.kind']}: {error}") from None
+
+
+def check_preset(loaded: Loaded) -> None:
+    """Raise ConfigError for a preset that there is not. A shipped one is right, and to load it loads all agents."""
+    from engine.settings.shipped_presets import shipped_presets
+
+    if loaded.config.desk.preset not in shipped_presets():
+        from engine.preset import load_preset
+
+        try:
+            load_preset(loaded.config.desk.preset)
+        except UsageError as error:
+            raise ConfigError(f"{loaded.origins['desk.preset']}: {error}") from None
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:

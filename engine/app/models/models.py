@@ -15,7 +15,7 @@ A briefing: all that the user adds to a preset for a run. It is configured, kept
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -523,14 +523,22 @@ def known_of(services: Services, specs: str) -> tuple[str, str]:
 def price_notes(
     services: Services, preset: Preset, override: str | None = None, recorded: RecordedModels = ()
 ) -> list[str]:
-    """A warning where the costs of a run would come from a price table that is old by now."""
+    """Warnings of models without a price that are near one with a price, and where the costs of a run would come from a
+    price table that is old by now."""
     config, prices = services.config, services.models.prices()
     if replays(override):
         return []
     texts = chosen_models(preset, config, override, recorded=recorded)[1].values()
     specs = [parse_model_spec(text, config.endpoints) for text in texts]
     today = services.clock.now().date()
-    return [stale_words(prices)] if any(prices.stale(one.provider, one.model, today) for one in specs) else []
+    stale = [stale_words(prices)] if any(prices.stale(one.provider, one.model, today) for one in specs) else []
+    return [*unpriced_notes(specs, prices), *stale]
+
+
+def unpriced_notes(specs: Iterable[ModelSpec], prices: PriceTable) -> list[str]:
+    """A line for each model without a known price that may be a misspelt one."""
+    meant = ((one, prices.meant(one.provider, one.model)) for one in dict.fromkeys(specs))
+    return [f"{one} has no known price; did you mean {near}?" for one, near in meant if near]
 
 
 def label_after(before: str, label: str) -> str:

@@ -66,7 +66,7 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
             None, ("--config", "nowhere.toml"), {}, 78, "nowhere.toml: file not found", marks=pytest.mark.slow
         ),
         pytest.param(None, ("--desk", "A B"), {}, 2, "--desk A B: use up to 16 characters of", marks=pytest.mark.slow),
-        ('[desk]\npreset = "finvison"\n', (), {}, 2, "finvision"),
+        ('[desk]\npreset = "finvison"\n', (), {}, 78, "finvision"),
     ],
 )
 def test_a_wrong_configuration_is_one_line_and_no_app(

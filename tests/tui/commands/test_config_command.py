@@ -83,6 +83,8 @@ def test_a_variable_that_goes_first_is_named(run: Run, fresh: Path, monkeypatch:
         (("set", "desk.preset", "no-such"), 2),
         (("set", "models.default", "nobody:model"), 2),
         (("set", "broker.kind", "nobody"), 78),
+        (("set", "app.theme", "pink"), 78),
+        (("set", "bindings.desk.run", "ctrl+nix"), 78),
         (("set", "desk.cash"), 2),
         (("unset", "desk.cash"), 2),
         (("get", "desk.cahs"), 2),
@@ -105,3 +107,22 @@ def test_a_file_that_another_value_spoils_is_mended_by_setting_that_value(run: R
     assert run("config", "set", "desk.cash", "6").code == 78
     assert run("config", "set", "desk.seed", "6").code == 0
     assert "seed = 6  # mine" in file.read_text()
+
+
+def test_a_model_without_a_price_is_told_with_the_one_that_is_meant(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (note,) = run("config", "set", "models.default", "openai:gpt-5.4-minni", "--json").json["notes"]
+    assert "did you mean openai:gpt-5.4-mini?" in note
+    assert run("config", "set", "desk.seed", "4", "--json").json["notes"] == []
+    assert run("config", "set", "models.default", "openai:of-tomorrow", "--json").json["notes"] == []
+
+
+def test_a_preset_of_the_file_that_there_is_not_ends_with_78(run: Run, fresh: Path) -> None:
+    file = places.config_file()
+    for more in ("", '[broker]\nkind = "alpaca"\n'):  # whose keys are not there
+        file.write_text('[desk]\nsymbols = ["AAPL"]\npreset = "finvison"\n' + more)
+        for arguments in (("--daily",), ("models",), ("backtest", "--light")):
+            said = run(*arguments)
+            assert said.code == 78, arguments
+            assert said.err.startswith(f"paperdesk: {file}: ") and "did you mean finvision?" in said.err

@@ -31,6 +31,7 @@ def without_symbols(fresh: Path, tmp_path: Path) -> None:
         (("--daily", "--session", "2031-01-02"), 2),
         (("--daily", "--config", "no/such/file.toml"), 78),
         (("--daily", "--no-such-option"), 2),
+        (("bakctest",), 2),
         (("status", "--config", "no/such/file.toml"), 78),
         (("why", "AAPL", "2025-01-02"), 65),
         (("backtest", "--symbols", "AAPL", "--from", "2025-01-02", "--to", "2025-01-10"), 65),
@@ -76,3 +77,8 @@ def test_common_options_stand_before_or_after_the_commands_name(run: Run, fresh:
     assert run("--json", "--desk", "growth", "orders").json == after == {**after, "desk": "growth"}
     assert run("--run", "x", "halt").code == run("halt", "--run", "x").code == 2
     assert run("--session", "2025-03-14", "status").code == 2 and run("--json").code == 2
+
+
+def test_a_command_that_there_is_not_is_told_with_the_nearest(run: Run) -> None:
+    assert "'backtest'" in run("bakctest").err
+    assert "xyzzy" in run("xyzzy").err and run("xyzzy").code == 2

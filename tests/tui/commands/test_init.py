@@ -49,6 +49,11 @@ def test_the_defaults_are_written_commented_and_for_the_owner_alone(run: Run, pa
     assert load_config(file, environ={}).config == Config()
 
 
+def test_what_was_written_is_a_document(run: Run, paperdesk_home: Path) -> None:
+    said = run("init", "--yes", "--json")
+    assert said.json == {"schema": 1, "file": str(paperdesk_home / "config.toml"), "notes": []} and said.code == 0
+
+
 def test_a_configuration_that_is_there_stays(run: Run, paperdesk_home: Path) -> None:
     file = paperdesk_home / "config.toml"
     file.write_text("[desk]\ncash = 7\n")
