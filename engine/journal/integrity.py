@@ -34,8 +34,6 @@ PROMISES = {
         AND id NOT IN (SELECT execution FROM fills WHERE execution IS NOT NULL)
         AND id NOT IN (SELECT execution FROM cash_flows WHERE execution IS NOT NULL)""",
     "a fill comes after its order was sent": EARLY_FILLS,
-    "a position belongs to a close": """
-        SELECT symbol FROM positions LEFT JOIN equity USING (run, session, book) WHERE equity.run IS NULL""",
 }
 """Promises that the rows of a journal make to each other, each with the query for rows that break it."""
 

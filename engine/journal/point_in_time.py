@@ -16,7 +16,7 @@ from datetime import date
 from engine.journal.schema import MARKED
 
 OF_SESSION = (
-    *("answers", "opinions", "decisions", "orders", "fills", "cash_flows", "equity", "positions"),
+    *("answers", "opinions", "decisions", "orders", "fills", "cash_flows", "equity"),
     *("outcomes", "unanswered", "debates", "recalls"),
 )
 """Tables of a backtest whose rows belong to a session."""
@@ -132,12 +132,10 @@ def _announced_later(connection: sqlite3.Connection, event: int) -> dict[str, st
         return f"{of_account} ORDER BY rowid DESC LIMIT {max(0, rows):d}"
 
     fills, closes = last("fills", "OrderFilled"), last("equity", "SessionSettled")
-    same = "later.run = stored.run AND later.session = stored.session AND later.book = stored.book"
     traded = f"EXISTS (SELECT 1 FROM main.fills AS later WHERE later.rowid IN ({fills})"
     return {
         "fills": f"rowid IN ({fills})",
         "equity": f"rowid IN ({closes})",
-        "positions": f"EXISTS (SELECT 1 FROM main.equity AS later WHERE later.rowid IN ({closes}) AND {same})",
         "order_states": f"state NOT IN ({SENT}) AND {traded} AND later.order_id = stored.order_id)",
     }
 

@@ -35,7 +35,7 @@ from engine.journal.entries import (
     UnansweredEntry,
 )
 from engine.journal.row_reader import RowReader, where
-from engine.journal.rows import command_of, equity_of, row_of, stored, unpacked, value_of, version_name
+from engine.journal.rows import command_of, equity_of, holdings_of, row_of, stored, unpacked, value_of, version_name
 from engine.messages.commands import CONTROLS, Command, Edit, OrderCommand, in_force
 from engine.messages.events import AgentAnswered, Event
 
@@ -522,11 +522,7 @@ class JournalReader(RowReader):
     def equity(self, run: str | None = None, part: str | None = None, book: str | None = "") -> tuple[EquityPoint, ...]:
         """The books at each close, positions and prices included."""
         narrow, values = where({"run": run, "part": part, "book": book})
-        points = self._rows(f"SELECT * FROM equity{narrow} ORDER BY rowid", *values)
-        held: dict[tuple[str, str, str], list[Holding]] = {}
-        for holding in self.holdings(run, book=book):
-            held.setdefault((holding.run, holding.session.isoformat(), holding.book), []).append(holding)
-        return tuple(equity_of(row, held.get((row["run"], row["session"], row["book"]), ())) for row in points)
+        return tuple(map(equity_of, self._rows(f"SELECT * FROM equity{narrow} ORDER BY rowid", *values)))
 
     def closed_session(self) -> date | None:
         """The last session whose books are closed, or None."""
@@ -542,8 +538,9 @@ class JournalReader(RowReader):
         book: str | None = "",
     ) -> tuple[Holding, ...]:
         """Every price that the books knew at closes, with the quantity held (0 where flat)."""
-        narrow = {"run": run, "symbol": symbol, "book": book, "session >=": first, "session <=": last}
-        return self._values(Holding, "positions", narrow)
+        narrow, values = where({"run": run, "book": book, "session >=": first, "session <=": last})
+        closes = self._rows(f"SELECT * FROM equity{narrow} ORDER BY rowid", *values)
+        return tuple(one for row in closes for one in holdings_of(row) if symbol in (None, one.symbol))
 
     def positions(self) -> tuple[Holding, ...]:
         """The holdings at the last close, of all books together."""

@@ -10,7 +10,7 @@ import json
 import types
 import typing
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import fields
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from engine.domain.decision import Decision, DecisionKey, Opinion, Proposal, Recollection
 from engine.domain.json_text import from_json, to_json, type_hints, typed
 from engine.domain.model_call import UnansweredCall, Usage
-from engine.domain.order import Order, Portfolio, Position
+from engine.domain.order import ZERO, Order, Portfolio, Position
 from engine.domain.run import EquityPoint
 from engine.errors import InvariantBroken
 from engine.journal.database import UNREADABLE, damaged, reading
@@ -137,27 +137,41 @@ def unpacked(data: bytes) -> str:
     return zlib.decompress(data).decode()
 
 
-def position_rows(point: EquityPoint) -> Iterator[Row]:
+def positions_text(point: EquityPoint) -> str:
     """Holdings at a close, and every other price that was known, in the order of the prices."""
-    held = point.portfolio.positions
-    for symbol in dict.fromkeys((*point.prices, *held)):
-        yield {
-            "symbol": symbol,
-            "quantity": point.portfolio.quantity(symbol),
-            "price": point.prices.get(symbol),
-            "average_cost": held[symbol].average_cost if symbol in held else None,
-        }
+    held, found = point.portfolio.positions, {}
+    for symbol in {**point.prices, **held}:
+        price = [str(point.prices[symbol]) if symbol in point.prices else None]
+        own = held.get(symbol)
+        found[symbol] = price if own is None else [*price, str(own.quantity), str(own.average_cost)]
+    return json.dumps(found)
 
 
-def equity_of(row: Mapping[str, Any], holdings: Iterable[Holding]) -> EquityPoint:
-    """The books at a close from their row and the holdings of that session."""
-    positions: dict[str, Position] = {}
-    prices: dict[str, Decimal] = {}
-    for holding in holdings:
-        if holding.average_cost is not None:
-            positions[holding.symbol] = Position(holding.quantity, holding.average_cost)
-        if holding.price is not None:
-            prices[holding.symbol] = holding.price
+def holdings_of(row: Mapping[str, Any]) -> Iterator[Holding]:
+    """The holdings in the row of a close, and every other price that was known."""
+    with reading(row):
+        session = date.fromisoformat(row["session"])
+        for symbol, (price, *own) in json.loads(row["positions"]).items():
+            quantity, cost = map(Decimal, own) if own else (ZERO, None)
+            known = None if price is None else Decimal(price)
+            yield Holding(
+                run=row["run"],
+                session=session,
+                symbol=symbol,
+                quantity=quantity,
+                price=known,
+                average_cost=cost,
+                book=row["book"],
+            )
+
+
+def equity_of(row: Mapping[str, Any]) -> EquityPoint:
+    """The books at a close from their row."""
+    holdings = tuple(holdings_of(row))
+    positions = {
+        one.symbol: Position(one.quantity, one.average_cost) for one in holdings if one.average_cost is not None
+    }
+    prices = {one.symbol: one.price for one in holdings if one.price is not None}
     with reading(row):
         portfolio = Portfolio(Decimal(row["cash"]), positions, Decimal(row["money_step"]))
     return value_of(EquityPoint, row, portfolio=portfolio, prices=prices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 18
+VERSION = 19
 """The version of a journal that this program reads and writes: the number grows with every change of what a row or an
 event says. tests/engine/journal/test_journal_version.py tells when it has to."""
 
@@ -14,7 +14,7 @@ DECISION_KEY = ("run", "session", "cycle", "symbol", "owner")
 MARKED = (
     *("commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
     *("answers", "opinions", "decisions", "inputs", "orders", "order_states", "fills"),
-    *("cash_flows", "equity", "positions", "outcomes", "accounts", "activities", "broker_orders", "adoptions"),
+    *("cash_flows", "equity", "outcomes", "accounts", "activities", "broker_orders", "adoptions"),
     *("unanswered", "debates", "recalls"),
 )
 """Tables whose rows name, in the column `event`, the journal's last event when they were written: the journal can be
@@ -32,7 +32,7 @@ APPEND_ONLY = (*MARKED, *CONTENT_NAMED, "events", "looks", CHAIN, VERSIONS)
 CHAINED = (
     *("events", "commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
     *("prompts", "charts", "answers", "opinions", "decisions", "memories", "chunks", "inputs"),
-    *("orders", "order_states", "fills", "cash_flows", "equity", "positions", "outcomes", "accounts", "activities"),
+    *("orders", "order_states", "fills", "cash_flows", "equity", "outcomes", "accounts", "activities"),
     *("broker_orders", "adoptions", "looks", "unanswered", VERSIONS, "debates", "recalls"),
 )
 """Tables whose rows are in the chain. A link names a table by its place here: a new one comes last."""

@@ -358,7 +358,8 @@ CREATE TABLE cash_flows (
 CREATE INDEX idx_cash_flows_run_session ON cash_flows (run, session);
 CREATE UNIQUE INDEX one_flow_per_activity ON cash_flows (execution);
 
--- The books at each close; a flat symbol whose price was known has quantity 0 and no cost.
+-- The books at each close; `positions` has by symbol its price, quantity and average cost, of a flat one whose price was
+-- known the price alone.
 CREATE TABLE equity (
    run TEXT NOT NULL,
    session TEXT NOT NULL,
@@ -368,23 +369,10 @@ CREATE TABLE equity (
    value TEXT NOT NULL,
    cash TEXT NOT NULL,
    money_step TEXT NOT NULL,
+   positions TEXT NOT NULL,
    event INTEGER,
    PRIMARY KEY (run, session, book)
 ) STRICT;
-
-CREATE TABLE positions (
-   run TEXT NOT NULL,
-   session TEXT NOT NULL,
-   owner TEXT NOT NULL,
-   book TEXT NOT NULL,
-   symbol TEXT NOT NULL,
-   quantity TEXT NOT NULL,
-   price TEXT,
-   average_cost TEXT,
-   event INTEGER,
-   PRIMARY KEY (run, session, book, symbol)
-) STRICT;
-CREATE INDEX idx_positions_symbol_session ON positions (symbol, session);
 
 -- A broker's account behind a desk: its id, its activity, the broker's ids of orders, and adopted differences. `booked` is
 -- 0 for activity from before the desk, or of nobody's order.

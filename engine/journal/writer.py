@@ -32,7 +32,7 @@ from engine.domain.run import (
 from engine.errors import InvariantBroken
 from engine.journal.answer_rows import answer_row, charts_in, event_row
 from engine.journal.entries import BoundAccount, OrderEntry, OrderMove, RunEntry, UnansweredEntry
-from engine.journal.rows import Row, packed, position_rows, row_of, stored, version_name
+from engine.journal.rows import Row, packed, positions_text, row_of, stored, version_name
 from engine.journal.schema import DECISION_KEY, LIVE, TEST, WARM_UP
 from engine.journal.store import Condition, RowStore
 from engine.messages.commands import Command, OrderCommand
@@ -79,11 +79,11 @@ class JournalWriter(RowStore):
         for decision in run_part.decisions:
             self.decision(decision)
         for fill in (*run_part.fills, *run_part.book_fills):
-            self.fill(run, fill)
+            self._write(("fills", self._fill_row(run, fill, self._owners.get(fill.order_id, ""))))
         for flow in run_part.cash_flows:
             self.cash_flow(run, flow)
         for point in (*run_part.equity, *run_part.books):
-            self.session_settled(run, point)
+            self._write(("equity", self._close_row(run, point)))
 
     # Runs, events and commands
 
@@ -297,9 +297,11 @@ class JournalWriter(RowStore):
         reported = {"order_id": fill.order_id, "execution": execution}
         if execution is not None and self._find("fills", reported) is not None:
             return False
-        row = {"run": run, "part": self._part(run), "execution": execution, "owner": self._owner(fill.order_id)}
-        self._write(("fills", row_of(fill) | row))
+        self._write(("fills", self._fill_row(run, fill, self._owner(fill.order_id), execution)))
         return True
+
+    def _fill_row(self, run: str, fill: Fill, owner: str, execution: str | None = None) -> Row:
+        return row_of(fill) | {"run": run, "part": self._part(run), "execution": execution, "owner": owner}
 
     def cash_flow(self, run: str, flow: CashFlow, execution: str | None = None) -> None:
         """Cash, or shares, moved without a trade. `execution` is the broker's id of it, where there is one."""
@@ -308,15 +310,12 @@ class JournalWriter(RowStore):
     def session_settled(self, run: str, point: EquityPoint) -> bool:
         """A session's books are closed; False where they were closed alike already. A desk whose owners have books of
         their own closes each of them, and all together under no book's name."""
-        key = {"run": run, "session": point.session, "book": point.book}
-        of_book = key | {"owner": point.book}
+        return self._write_once("equity", self._close_row(run, point), ("run", "session", "book"))
+
+    def _close_row(self, run: str, point: EquityPoint) -> Row:
+        key = {"run": run, "session": point.session, "book": point.book, "owner": point.book}
         money = {"value": point.value, "cash": point.portfolio.cash, "money_step": point.portfolio.money_step}
-        row = of_book | money | {"part": self._part(run)}
-        before = self._find("equity", key)
-        if before is not None:
-            return self._same("equity", row, before)
-        self._write(("equity", row), *(("positions", position | of_book) for position in position_rows(point)))
-        return True
+        return key | money | {"part": self._part(run), "positions": positions_text(point)}
 
     def account_bound(self, account: BoundAccount) -> None:
         """The desk trades in this account from now on."""

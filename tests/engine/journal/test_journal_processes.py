@@ -166,7 +166,7 @@ def test_a_killed_writer_leaves_a_sound_journal(path: Path, mode: str) -> None:
         assert writer.stdout is not None
         for line in writer.stdout:
             printed.append(line.strip())
-            if len(printed) >= 400:
+            if len(printed) >= 600:
                 writer.kill()
                 break
         printed += [line.strip() for line in writer.stdout if line.endswith("\n")]
