@@ -78,6 +78,10 @@ class Terminal:
         of_eight = re.search(r"\x1b\[(?:[34]|9|10)[1-6]m", painted)
         return bool(of_palette - GREYS or of_eight) or any(len(set(parts)) > 1 for parts in mixed)
 
+    def has_true_colour(self) -> bool:
+        """True where a cell has a colour of 24 bits, be it a grey."""
+        return "8;2;" in self._run("capture-pane", "-p", "-e")
+
     def modes(self) -> str:
         """Alternate screen, cursor and mouse reporting: `0 1 0` as a shell has them."""
         return self._run("display", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}").strip()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import sys
 
+import click
 import pytest
 
 from engine.reports.summary import NOTHING
+from engine.reports.tables import POSITIONS
 from tui.text.backtest_text import summary_text
 from tui.text.console import PLAIN_WIDTH, Console, plain_characters, show, standard_output
+from tui.text.plain_text import table_of
 
 
 class Terminal(io.TextIOWrapper):
@@ -45,7 +48,22 @@ def test_a_terminal_has_its_width_and_colours(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("wide")
 def test_a_pipe_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", Terminal(watched=False))
+    assert standard_output() == Console(132, colour=False, ascii_only=False) and standard_output().room == 132
+    monkeypatch.delenv("COLUMNS")
     assert standard_output() == Console(PLAIN_WIDTH, colour=False, ascii_only=False)
+    assert standard_output().room > 1_000
+
+
+def test_gains_are_coloured_where_a_person_looks_and_columns_stand_as_without() -> None:
+    held = [
+        {"symbol": name, "quantity": "2", "cost": "10", "price": price, "share": None}
+        for name, price in (("UP", "11"), ("DOWN", "9"))
+    ]
+    plain, painted = (
+        list(table_of(POSITIONS, held, 80, paint=Console(colour=colour).inked)) for colour in (False, True)
+    )
+    assert [click.unstyle(line) for line in painted] == plain and "\x1b" not in "".join(plain)
+    assert click.style("+2.00", fg="green") in painted[1] and click.style("-2.00", fg="red") in painted[2]
 
 
 def test_what_an_encoding_does_not_take_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,7 @@ def test_a_poor_terminal_is_enough(opened: Callable[..., Terminal], variables: s
     terminal.keys("]")
     terminal.until(lambda text: "BXWD 1D" in text)
     assert terminal.has_colour() is not ("NO_COLOR" in variables or "dumb" in variables)
+    assert not (terminal.has_true_colour() and "dumb" in variables)
     terminal.keys("q")
     terminal.until(lambda text: "ENDED 0" in text)
     assert terminal.modes() == "0 1 0"

@@ -25,7 +25,7 @@ from engine.settings import places
 from tui.app.shutdown import terminal_is_gone
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
-from tui.settings.app_settings import THEMES, AppSettings, keep_theme
+from tui.settings.app_settings import THEMES, THEMES_OF_256, AppSettings, keep_theme
 from tui.settings.keys import DESK, KEYS, OPS, SCREENS
 from tui.settings.pixels import Pixels
 from tui.view.snapshot import Place, Snapshot
@@ -169,12 +169,13 @@ class PaperdeskApp(App[str]):
         """The exception that ended the app; whoever runs it says what went wrong."""
         self.error_console = Console(file=StringIO())  # Textual's traceback has values of variables, keys among them
         self.animation_level = "none"
-        for theme in THEMES.values():
+        for theme in (THEMES_OF_256 if settings.eight_bit else THEMES).values():
             self.register_theme(theme)
         self.theme = settings.theme
         self.stylesheet = ParsedOnce(variables=self.get_css_variables())
         self.set_keymap(settings.keymap)
         self.set_class(plain, "-plain")
+        self.set_class(settings.eight_bit, "-eight-bit")
         self._plain: list[LineFilter] = []
         if plain:
             from tui.widgets.plain_filter import PlainCharacters

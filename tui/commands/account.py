@@ -15,7 +15,7 @@ import click
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from engine.reports.amounts import gain, money, number, percent
-from engine.reports.table import Column
+from engine.reports.table import Column, sign_ink
 from engine.reports.tables import SESSION
 from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown, option_of
 from tui.settings.invocation import Invocation, command
@@ -190,10 +190,11 @@ def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[st
         Column("CASH", "cash", money, drop_order=3),
         Column("HELD", lambda row: len(row["positions"]), str, drop_order=4),
         Column("DEPOSITS", lambda row: number(row["brought_in"]) or "", gain, drop_order=1),
-        Column("CHANGE", "change", percent),
+        Column("CHANGE", "change", percent, sign_ink),
         Column("DRAWDOWN", "drawdown", "{:.2%}".format),
     )
-    return table_of(columns, rows, standard_output().room)
+    console = standard_output()
+    return table_of(columns, rows, console.room, paint=console.inked)
 
 
 def _changed(document: Document) -> Iterator[str]:

@@ -39,6 +39,8 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as `paperdesk backtest`")
     plain = not in_browser and _fit_terminal()
+    from rich.console import Console as Terminal
+
     from engine.settings import places
     from tui.app.app import PaperdeskApp
     from tui.app.shutdown import Watchdog
@@ -46,7 +48,8 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     from tui.settings.app_settings import checked_settings
     from tui.settings.pixels import Pixels, ask_terminal
 
-    settings = checked_settings(invocation, read_only=read_only)
+    eight_bit = not in_browser and Terminal(force_terminal=True).color_system == "256"
+    settings = replace(checked_settings(invocation, read_only=read_only), eight_bit=eight_bit)
 
     watchdog = Watchdog()
     app = PaperdeskApp(
@@ -81,7 +84,7 @@ def _fit_terminal() -> bool:
     for size in ("COLUMNS", "LINES"):
         os.environ.pop(size, None)  # exported by some shells; the app would never see its window change
     if os.environ.get("TERM") == "dumb":
-        os.environ["NO_COLOR"] = "1"
+        os.environ |= {"NO_COLOR": "1", "TEXTUAL_COLOR_SYSTEM": "standard"}
     from tui.text.console import plain_characters
 
     plain = plain_characters(os.environ, sys.stdout.encoding or "")

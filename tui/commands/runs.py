@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,10 +85,10 @@ def _list(runs: Sequence[StoredRun], limit: int) -> None:
 
 def _compare(runs: Sequence[StoredRun]) -> None:
     from engine.app.runs import compare_runs
-    from tui.text.runs_text import comparison_lines
+    from tui.text.runs_text import comparison_lines, curve_lines
 
-    document = compare_runs(runs)
-    show_document(document, lambda: comparison_lines(document, standard_output().width))
+    document, console = compare_runs(runs), standard_output()
+    show_document(document, lambda: chain(curve_lines(document, console), comparison_lines(document, console.room)))
 
 
 def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None:

@@ -272,7 +272,8 @@ def _position_table(document: Document) -> Iterator[str]:
         ("cash", "", "", "", amounts.money(cash), of_cash, "", ""),
         ("all", "", "", "", amounts.money(value), "", "", ""),
     ]
-    yield from table_of(POSITIONS, held, standard_output().room, after=ends)
+    console = standard_output()
+    yield from table_of(POSITIONS, held, console.room, after=ends, paint=console.inked)
     for owner, book in document.get("per_owner", {}).items():
         figures = [amounts.money(Decimal(book[name])) for name in ("value", "cash")]
         yield f"book of {owner}: {figures[0]}, of it cash {figures[1]}"

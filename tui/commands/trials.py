@@ -10,7 +10,7 @@ import click
 
 from engine.domain.text import counted
 from engine.reports.amounts import percent
-from engine.reports.table import Column
+from engine.reports.table import Column, sign_ink
 from tui.commands.options import COUNT, DAY, both_ends, lines_shown, symbol_list
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
@@ -49,7 +49,7 @@ COLUMNS = (
     Column("NAME", "name"),
     Column("SYMBOLS", lambda one: beginning(",".join(one["symbols"]), 24)),
     Column("WINDOW", lambda one: f"{one['first']} to {one['last']}"),
-    Column("RETURN", lambda one: "" if one["total_return"] is None else one["total_return"], percent),
+    Column("RETURN", lambda one: "" if one["total_return"] is None else one["total_return"], percent, sign_ink),
     Column("RUN", "run"),
 )
 
@@ -60,6 +60,7 @@ def _lines(document: Mapping[str, Any], limit: int) -> Iterator[str]:
         yield "no trial yet; `paperdesk backtest` counts one"
         return
     shown = trials[: limit or None]
-    yield from table_of(COLUMNS, shown, max(standard_output().room, 160))
+    console = standard_output()
+    yield from table_of(COLUMNS, shown, console.room, paint=console.inked)
     yield from of_all(len(shown), len(trials))
     yield f"{counted(document['count'], 'different trial')}; equal settings count once"

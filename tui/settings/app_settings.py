@@ -91,16 +91,29 @@ def _check_alone(mine: Key, table: tuple[Key, ...], origins: Mapping[str, str]) 
 _COLOURS = tomllib.loads(program_text(Path(__file__).with_name("themes.toml")))
 
 
-def _theme(name: str, colours: dict[str, Any]) -> Theme:
-    """A theme of the table; a light one takes none of the default's colours, and the terminal's own are Textual's."""
-    if colours.get("ansi"):
-        return replace(BUILTIN_THEMES["ansi-dark"], name=name, **colours)
-    base = next(iter(_COLOURS.values())) if colours.get("dark", True) else {}
-    return Theme(name, **(base | colours))
+_EIGHT_BIT = "eight_bit"
+_DEFAULTS = next(iter(_COLOURS.values()))
 
 
-THEMES = {name: _theme(name, colours) for name, colours in _COLOURS.items()}
+def _theme(name: str, *parts: str) -> Theme:
+    """A theme of the table, with its colours under `parts` over the others; a light one takes none of the default's,
+    and the terminal's own are Textual's."""
+    own = _COLOURS[name]
+    if own.get("ansi"):
+        return replace(BUILTIN_THEMES["ansi-dark"], name=name, **own)
+    colours: dict[str, Any] = {}
+    for table in (_DEFAULTS, own) if own.get("dark", True) else (own,):
+        colours |= table
+        for part in parts:
+            colours |= table.get(part, {})
+    colours.pop(_EIGHT_BIT, None)
+    return Theme(name, **colours)
+
+
+THEMES = {name: _theme(name) for name in _COLOURS}
 """The app's own themes by name, the default first."""
+THEMES_OF_256 = {name: _theme(name, _EIGHT_BIT) for name in _COLOURS}
+"""The same in colours of a terminal that has 256."""
 DEFAULT_THEME = next(iter(THEMES))
 STATE, THEME = "appearance", "theme"
 """Part and name under which the theme that was chosen last is kept."""
@@ -116,6 +129,7 @@ class AppSettings:
     keys: the table of keys, as far as they may be used.
     keymap: keys by id that differ from the table's.
     read_only: True where nothing can be changed.
+    eight_bit: True for a terminal of 256 colours.
     origins: of every value of the configuration that is not the default, by its key.
     """
 
@@ -125,6 +139,7 @@ class AppSettings:
     keys: tuple[Key, ...] = KEYS
     keymap: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
+    eight_bit: bool = False
     origins: Mapping[str, str] = field(default_factory=dict)
 
 

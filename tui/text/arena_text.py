@@ -72,7 +72,7 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"Market {document['preset']}, {document['days']} days, seed {document['seed']}"
     yield ""
     ranked = sorted(document["agents"], key=lambda one: -Decimal(one["wealth"]))
-    yield from table_of(ARENA_AGENTS, ranked, console.room)
+    yield from table_of(ARENA_AGENTS, ranked, console.room, paint=console.inked)
     yield ""
     yield from table_of(STOCKS, document["stocks"], console.room)
     yield ""

@@ -46,8 +46,9 @@ class Console:
 
     @property
     def room(self) -> int:
-        """Columns that a table may take: those of a terminal; a file or a program takes a line of any length."""
-        return self.width if self.is_terminal else sys.maxsize
+        """Columns that a table may take: those of a terminal, or that COLUMNS names; a file or a program takes a line
+        of any length."""
+        return self.width if self.is_terminal or os.environ.get("COLUMNS") else sys.maxsize
 
     def bold(self, text: str) -> str:
         """The text in bold where there is colour."""
@@ -70,9 +71,11 @@ class Console:
 
 
 def standard_output() -> Console:
-    """Standard output as it is now: a terminal's size and colours (NO_COLOR and a dumb terminal have none)."""
+    """Standard output as it is now: a terminal's size and colours (NO_COLOR and a dumb terminal have none); COLUMNS
+    is obeyed in a pipe too."""
     terminal = sys.stdout.isatty()
-    width = max(40, min(160, shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns)) if terminal else PLAIN_WIDTH
+    sized = terminal or os.environ.get("COLUMNS")
+    width = max(40, min(160, shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns)) if sized else PLAIN_WIDTH
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Console(width, colour, not _takes("▚–┌"), terminal)
 

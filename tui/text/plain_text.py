@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.domain.text import one_line, printable
@@ -30,6 +30,8 @@ FREE = 16
 
 Line = tuple[str, str]
 """The text, and its ink: `strong`, `heading`, `quiet`, `warn`, `up`, `down`, or empty."""
+Paint = Callable[[Line], str]
+"""Gives a text its ink, as a Console does."""
 
 
 def beginning(text: str, most: int) -> str:
@@ -47,11 +49,13 @@ def table(
     *,
     least: Sequence[str] = (),
     free: str = "",
+    inks: Sequence[Sequence[str]] = (),
+    paint: Paint | None = None,
 ) -> Iterator[str]:
     """Lines of a table: the columns named in `right` align right. A column in which nothing stands is left out. Where a
     line would be longer than `width`, whole columns are, those named in `least` first and then from the right: half a
     figure reads as another figure. Only the text of the column `free` is cut, which stays where there is room
-    for it."""
+    for it. `paint` gives the cells of the rows their `inks`."""
     kept = [n for n in range(len(head)) if any(row[n] for row in rows)]
     whole = {n: max(len(row[n]) for row in (head, *rows)) for n in kept}
     sizes = {n: min(size, FREE) if head[n] == free else size for n, size in whole.items()}
@@ -64,20 +68,31 @@ def table(
         del sizes[leaving.pop(0)]
     spare = width - _length(sizes)
     sizes = {n: min(whole[n], size + spare) if head[n] == free else size for n, size in sizes.items()}
-    for row in (head, *rows):
-        cells = ((n, cut(row[n], size), size) for n, size in sizes.items())
-        line = GAP.join(cell.rjust(size) if head[n] in right else cell.ljust(size) for n, cell, size in cells)
-        yield cut(line.rstrip(), width)
+    for number, row in enumerate((head, *rows)):
+        cells = {n: cut(row[n], size) for n, size in sizes.items()}
+        cells = {n: text.rjust(sizes[n]) if head[n] in right else text.ljust(sizes[n]) for n, text in cells.items()}
+        line = GAP.join(cells.values()).rstrip()
+        if number and paint is not None and len(line) <= width:
+            yield GAP.join(paint((text, inks[number - 1][n])) for n, text in cells.items()).rstrip()
+        else:
+            yield cut(line, width)
 
 
 def table_of(
-    columns: Sequence[Column], items: Iterable[Any], width: int = 80, *, after: Iterable[Sequence[str]] = ()
+    columns: Sequence[Column],
+    items: Iterable[Any],
+    width: int = 80,
+    *,
+    after: Iterable[Sequence[str]] = (),
+    paint: Paint | None = None,
 ) -> Iterator[str]:
     """Lines of a table, a row per item and those given as texts `after` it. Columns in which nothing is known are left
-    out, others leave as on a screen; the stretched one is cut."""
-    texts = [*([column.cell(item).text for column in columns] for item in items), *after]
+    out, others leave as on a screen; the stretched one is cut. `paint` gives gains and losses their colour."""
+    cells = [[column.cell(item) for column in columns] for item in items]
+    texts = [*([cell.text for cell in row] for row in cells), *after]
     known = [n for n in range(len(columns)) if any(row[n] not in ("", UNKNOWN) for row in texts)]
     shown = [columns[n] for n in known]
+    inks = [[row[n].ink if row[n].ink in ("up", "down") else "" for n in known] for row in cells]
     leaving = sorted((column for column in shown if column.drop_order), key=lambda column: -column.drop_order)
     return table(
         [column.heading for column in shown],
@@ -86,6 +101,8 @@ def table_of(
         width,
         least=[column.heading for column in leaving],
         free=next((column.heading for column in shown if column.stretch), ""),
+        inks=[*inks, *([""] * len(known) for _ in texts[len(cells) :])],
+        paint=paint,
     )
 
 

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from engine.domain.text import counted
 from engine.reports.amounts import UNKNOWN, cost, gain, money, number, percent, ratio, stored
-from engine.reports.table import Column
-from tui.text.console import standard_output
-from tui.text.plain_text import beginning, cut, of_all, one_line, table, table_of
+from engine.reports.performance import BENCHMARK
+from engine.reports.table import Column, sign_ink
+from tui.charts.plotting import equity_plot
+from tui.text.console import Console, standard_output
+from tui.text.plain_text import GAP, beginning, cut, of_all, one_line, table, table_of
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
 
 Document = Mapping[str, Any]
 NO_NAMES: Mapping[str, str] = {}
+CURVE_ROWS = 12
 
 
 def _window(run: Document) -> str:
@@ -26,14 +29,14 @@ def _window(run: Document) -> str:
 
 RUNS = (
     Column("RUN", "id"),
-    Column("KIND", "kind"),
+    Column("KIND", "kind", drop_order=2),
     Column("NAME", "name"),
-    Column("SYMBOLS", lambda run: beginning(",".join(run["symbols"]), 24)),
+    Column("SYMBOLS", lambda run: beginning(",".join(run["symbols"]), 24), drop_order=1),
     Column("WINDOW", _window),
-    Column("RETURN", lambda run: run["metrics"].get("total_return", ""), percent),
+    Column("RETURN", lambda run: run["metrics"].get("total_return", ""), percent, sign_ink),
     Column("SHARPE", lambda run: run["metrics"].get("sharpe", ""), ratio),
-    Column("COST", lambda run: cost(number(run["cost"])), str),
-    Column("SIZE", lambda run: run["bytes"] or "", stored),
+    Column("COST", lambda run: cost(number(run["cost"])), str, drop_order=3),
+    Column("SIZE", lambda run: run["bytes"] or "", stored, drop_order=4),
     Column("STATE", lambda run: "cannot be read" if run["problem"] else run["outcome"] or "not finished"),
 )
 
@@ -44,8 +47,6 @@ LUCK: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         "excess_per_year",
         lambda excess: UNKNOWN if excess is None else percent(excess["value"]),
     ),
-    ("Better than random", "random", lambda random: UNKNOWN if random is None else f"{random['percentile']:.0f} %"),
-    ("Looks at the window", "trials", str),
     ("Probabilistic Sharpe", "psr", ratio),
     ("Deflated Sharpe", "deflated_sharpe", ratio),
 )
@@ -57,16 +58,42 @@ def list_lines(document: Document) -> Iterator[str]:
     if not document["count"]:
         yield "no matching run; `paperdesk backtest` creates one"
         return
-    yield from table_of(RUNS, document["runs"], max(standard_output().room, 160))
+    console = standard_output()
+    yield from table_of(RUNS, document["runs"], console.room, paint=console.inked)
     yield from of_all(len(document["runs"]), document["count"])
     own = f", {stored(document['bytes'])} in files of their own" if document["bytes"] else ""
     yield f"{counted(document['count'], 'run')}{own}"
 
 
+def curve_lines(document: Document, console: Console) -> Iterator[str]:
+    """The values of all runs over each other from 100 on, buy and hold as a thin curve; none of a single session."""
+    curves = document["curves"]
+    if len(curves["sessions"]) < 2:
+        return
+    series = {run["run"]: values for run, values in zip(document["runs"], curves["runs"], strict=True)}
+    if curves["buy_and_hold"] is not None:
+        series[BENCHMARK] = curves["buy_and_hold"]
+    plot = equity_plot(
+        series,
+        curves["sessions"],
+        console.width,
+        CURVE_ROWS,
+        beside=BENCHMARK,
+        colour=console.colour,
+        ascii_only=console.ascii_only,
+    )
+    yield f"Values from 100 on {curves['sessions'][0]}"
+    yield from (line.rstrip() for line in plot.split("\n"))
+    yield ""
+
+
 def comparison_lines(document: Document, width: int, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
-    """Runs side by side, then each with the first, in columns of `width` and more, by their ids or other `names`."""
+    """Runs side by side on `width` columns, then each with the first, by their ids or other `names`."""
     runs = [names.get(run["run"], run["run"]) for run in document["runs"]]
-    yield from table(("", *runs), [*_heads(document), *_metrics(document)], right=runs, width=max(width, 120))
+    yield from _beside(("", *runs), [*_heads(document), *_metrics(document)], width)
+    luck = zip(runs, (run["luck"] or {} for run in document["runs"]), strict=True)
+    lines = [f"{name}: {found['sentence']}" for name, found in luck if found.get("sentence")]
+    yield from ("", *lines) if lines else ()
     for pair in document["pairs"]:
         yield ""
         first, other = (names.get(pair[side], pair[side]) for side in ("first", "other"))
@@ -79,6 +106,17 @@ def comparison_lines(document: Document, width: int, names: Mapping[str, str] = 
     if document["family"]:
         yield ""
         yield from _family(document["family"], names)
+
+
+def _beside(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """A table with a column per run; the runs that do not fit go on in tables below, none is left out."""
+    sizes = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
+    at_once = max(1, (width - sizes[0]) // (max(sizes[1:]) + len(GAP)))
+    for first in range(1, len(head), at_once):
+        yield from ("",) if first > 1 else ()
+        part = (0, *range(first, min(first + at_once, len(head))))
+        shown = [head[n] for n in part]
+        yield from table(shown, [[row[n] for n in part] for row in rows], right=shown[1:], width=max(width, sum(sizes)))
 
 
 def _family(family: Document, names: Mapping[str, str]) -> Iterator[str]:
@@ -117,7 +155,7 @@ def _differences(pair: Document, names: Mapping[str, str]) -> Iterator[str]:
     if equity["last"] is None:
         yield "  no session in common: neither values, decisions nor trades can be compared"
         return
-    yield f"  daily difference: {_daily(pair['daily'])}"
+    yield f"  mean daily difference: {_daily(pair['daily'])}"
     widest = f"; furthest apart on {equity['widest_session']}: {gain(number(equity['widest']))}"
     yield f"  value on {equity['last_session']}: {gain(number(equity['last']))}{widest}"
     decisions, trades = pair["decisions"], pair["trades"]
@@ -141,10 +179,13 @@ def _daily(daily: Document) -> str:
     found = f"{percent(daily['mean'], 4)} on {counted(daily['sessions'], 'session')}"
     if daily["low"] is None:
         return f"{found}, too few for an interval"
-    told = "distinguishable" if daily["distinguishable"] else "not distinguishable"
-    needed = f"; about {counted(daily['sessions_needed'], 'session')} needed" if daily["sessions_needed"] else ""
-    interval = f"95 %: {percent(daily['low'], 4)} to {percent(daily['high'], 4)}"
-    return f"{found}, {interval}: {told}{'' if daily['distinguishable'] else needed}"
+    interval = f"95 % interval {percent(daily['low'], 4)} to {percent(daily['high'], 4)}"
+    if daily["distinguishable"]:
+        return f"{found}, {interval}: more than chance"
+    needed = daily["sessions_needed"]
+    return f"{found}, {interval}: may be chance" + (
+        f"; telling takes about {counted(needed, 'session')}" if needed else ""
+    )
 
 
 def _said(decision: Document | None) -> str:

@@ -53,7 +53,7 @@ def _rows(document: Document) -> tuple[Sequence[Column], Sequence[Document]]:
 
 def study_lines(document: Document) -> Iterator[str]:
     """A study in plain text."""
-    (columns, rows), pairs, room = _rows(document), flat_pairs(document), max(standard_output().room, 160)
+    (columns, rows), pairs, room = _rows(document), flat_pairs(document), standard_output().room
     yield f"Study {document['study']}: {len(rows)} of {counted(document['runs'], 'run')}"
     if rows:
         yield ""
@@ -85,4 +85,4 @@ def list_lines(document: Document) -> Iterator[str]:
     if not document["studies"]:
         yield "no study yet; `paperdesk study FILE.toml` makes one"
         return
-    yield from table_of(_columns(_LISTED), document["studies"], max(standard_output().room, 160))
+    yield from table_of(_columns(_LISTED), document["studies"], standard_output().room)

@@ -18,6 +18,7 @@ from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.families import run_family
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changed_settings, run_settings
+from engine.reports.performance import BENCHMARK
 
 SCHEMA = 1
 SHOWN = 10
@@ -38,6 +39,7 @@ def comparison_document(documents: Sequence[Document]) -> Row:
         "runs": [_head(one) for one in documents],
         "metrics": metric_columns([one["metrics"] for one in documents]),
         "pairs": [_pair(first, other) for other in others],
+        "curves": _curves(documents),
         "family": run_family(documents),
     }
 
@@ -110,6 +112,25 @@ def _equity(first: Document, other: Document) -> Row:
         "widest_session": widest,
         "widest": None if widest is None else money(gaps[widest]),
     }
+
+
+def _curves(documents: Sequence[Document]) -> Row:
+    """The values of every run in their order, and of the first one's buy and hold where it was played, from 100 at the
+    first of the sessions that all have."""
+    curves = [{point["session"]: float(point["value"]) for point in one["equity"]} for one in documents]
+    held = documents[0]["baselines"].get(BENCHMARK)
+    held = held and dict(zip(curves[0], map(float, held["equity"]), strict=True))
+    sessions = sorted(set(curves[0]).intersection(*curves[1:]))
+    return {
+        "sessions": sessions,
+        "runs": [_from_100(curve, sessions) for curve in curves],
+        "buy_and_hold": held and _from_100(held, sessions),
+    }
+
+
+def _from_100(curve: Mapping[str, float], sessions: Sequence[str]) -> list[float | None]:
+    began = curve[sessions[0]] if sessions else 0.0
+    return [100 * curve[session] / began if began else None for session in sessions]
 
 
 def _decisions(first: Document, other: Document) -> Row | None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import Running, until
 from fake_desk import FakeDesk, opens
+from rich.color import Color, ColorSystem
 from textual.pilot import Pilot
 
 from engine.app.desk import watch as desk_watch
@@ -20,7 +21,7 @@ from tests.tui.conftest import opened, shown
 from tui.app.app import READ_ONLY, PaperdeskApp
 from tui.commands.app import open_desk
 from tui.screens.reading import ReadingScreen
-from tui.settings.app_settings import AppSettings, checked_settings
+from tui.settings.app_settings import THEMES_OF_256, AppSettings, checked_settings
 from tui.settings.configuration_changes import ConfigurationChanges
 from tui.settings.invocation import Invocation
 from tui.settings.keys import KEYS, SCREENS
@@ -122,6 +123,20 @@ async def test_a_chosen_theme_is_kept_and_the_configurations_goes_before_it(
         pilot.app.theme = "paperdesk-ansi"
         await pilot.pause()
     assert checked_settings(Invocation()).theme == "paperdesk-light"
+
+
+async def test_a_terminal_of_256_colours_gets_colours_that_it_has(running: Running) -> None:
+    for theme in THEMES_OF_256.values():
+        colours = [*vars(theme).values(), *theme.variables.values()]
+        for colour in (Color.parse(one) for one in colours if isinstance(one, str) and one.startswith("#")):
+            had, meant = colour.downgrade(ColorSystem.EIGHT_BIT).get_truecolor(), colour.get_truecolor()
+            assert max(abs(a - b) for a, b in zip(had, meant, strict=True)) <= 10, (theme.name, colour.name)
+    async with running(settings=AppSettings(eight_bit=True)) as pilot:
+        assert pilot.app.theme_variables["background"] == THEMES_OF_256["paperdesk"].background
+        table = pilot.app.screen.query_one("#watchlist")
+        table.focus()
+        await pilot.pause()
+        assert table.get_component_styles("table--cursor").background.hex == "#005F87"
 
 
 async def test_an_app_that_is_read_only_changes_nothing(running: Running, asking: FakeDesk) -> None:

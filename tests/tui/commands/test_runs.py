@@ -8,6 +8,7 @@ import json
 import random
 import re
 import sqlite3
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
@@ -146,6 +147,12 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     width = means[1949] - means[49]
     assert daily["low"] < daily["mean"] < daily["high"] and 0.5 < (daily["high"] - daily["low"]) / width < 2
     assert daily["distinguishable"] is (not daily["low"] <= 0 <= daily["high"])
+    curves = found["curves"]
+    assert curves["sessions"] == [point["session"] for point in slow["equity"]]
+    for one, curve in zip((slow, fast), curves["runs"], strict=True):
+        values = [float(point["value"]) for point in one["equity"]]
+        assert curve == pytest.approx([100 * value / values[0] for value in values])
+    assert curves["buy_and_hold"][0] == 100 and len(curves["buy_and_hold"]) == len(curves["sessions"])
     assert pair["equity"]["last"] == f"{float(fast['final_value']) - float(slow['final_value']):.2f}"
     assert pair["decisions"] is None and pair["same"] is False
     alone = {(one["session"], one["run"]) for one in pair["trades"]["rows"]}
@@ -155,7 +162,8 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     assert (alone_p["p"] < 0.5) is (fmean(gaps) > 0)
     text = run("runs", "compare", "slow", "fast", "idle").out
     assert "All runs against the first" in text and "among all" in text
-    assert "params.fast: 12, then 6" in text and "distinguishable" in text and "idle beside slow" in text
+    assert "params.fast: 12, then 6" in text and "95 % interval" in text and "idle beside slow" in text
+    assert f"fast: {found['runs'][1]['luck']['sentence']}" in text
     rows = {name: values for name, *values in (re.split(r"  +", line) for line in text.splitlines())}
     assert rows["Final value"][:2] == [f"{float(one['final_value']):,.2f}" for one in (slow, fast)]
     assert rows["Total return"][:2] == [f"{100 * one['metrics']['total_return']:+.2f}%" for one in (slow, fast)]
@@ -163,6 +171,14 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     assert [one["luck"]["trials"] for one in found["runs"]][:2] == [2, 2], "the look at other symbols is none at theirs"
     bought = slow["trades"][0]
     assert f"BUY {bought['quantity']} ORVL at {bought['price']}: slow" in text, "two may differ in the last digit alone"
+
+
+def test_tables_keep_to_the_columns_that_are_asked_for(run: Run, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, run("runs", "list").out.splitlines()[:-1])) <= 60
+    text = run("runs", "compare", "slow", "fast", "idle").out
+    heads = [names for names in map(str.split, text.splitlines()) if {*names} <= {"slow", "fast", "idle"} and names]
+    assert len(heads) > 1 and [*chain(*heads)] == ["slow", "fast", "idle"], "runs that do not fit go on below"
 
 
 @pytest.mark.slow
