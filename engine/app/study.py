@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import partial
@@ -102,11 +102,11 @@ class _File(Frozen):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedStudy:
-    """A study whose file was checked: its name, its file, and a job for each of its runs, each once; one that may ask a
-    service has the file of its begin."""
+    """A study that was checked: its name, its file (None for one that is in no list), and a job for each of its runs,
+    each once; one that may ask a service has the file of its begin."""
 
     name: str
-    file: Path
+    file: Path | None
     light: bool
     jobs: tuple[Job, ...]
     notes: tuple[str, ...]
@@ -154,12 +154,10 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
             with _of_key(file, f"{'symbols' if study.symbols else 'portfolios'}, study.windows"):
                 check_spec(spec, now)
                 spec = settled(services, spec)
-            asks = _asks(services, spec)
-            fewer = fewer or (not asks and study.repeats > 1)
-            for sample in range(study.repeats if asks else 1):
-                one = replace(spec, sample=sample, run=_run_id(replace(spec, sample=sample), light=study.light))
-                title = f"{preset or strategy} on {','.join(symbols)}"
-                jobs[one.run] = Job(one, None, title, begun=folder / f"{one.run}.begun" if asks else None)
+            title = f"{preset or strategy} on {','.join(symbols)}"
+            own = repeated_jobs(services, spec, study.repeats, title, folder, light=study.light)
+            fewer = fewer or len(own) < study.repeats
+            jobs |= {job.spec.run: job for job in own}
     return PreparedStudy(
         name=file.stem,
         file=file.absolute(),
@@ -190,7 +188,18 @@ def _of_key(file: Path, key: str) -> Iterator[None]:
         raise ConfigError(f"{file}: study.{key}: {error}") from None
 
 
-def _asks(services: Services, spec: RunSpec) -> bool:
+def repeated_jobs(
+    services: Services, spec: RunSpec, repeats: int, title: str, folder: Path, *, light: bool
+) -> Sequence[Job]:
+    """The jobs of a settled run and its repeats, of which there are none where the rules alone are asked."""
+    asks, jobs = asks_service(services, spec), []
+    for sample in range(repeats if asks else 1):
+        one = replace(spec, sample=sample, run=_run_id(replace(spec, sample=sample), light=light))
+        jobs.append(Job(one, None, title, begun=folder / f"{one.run}.begun" if asks else None))
+    return jobs
+
+
+def asks_service(services: Services, spec: RunSpec) -> bool:
     """True for a run that may ask a service, or read its recorded answers."""
     if spec.preset is None:
         return False
@@ -211,11 +220,23 @@ def run_study(
     on_done: OnPlayed = lambda title, done, total: None,
     stop: Stop = lambda: False,
 ) -> Row:
-    """Play the runs that are not there yet and return the document of all that are. Runs that ask nobody are played
-    `workers` at a time, in processes of their own; those that may ask a service follow here, one after the other, as
-    neither the day's budget nor recorded answers can be shared out. After `stop`, or a KeyboardInterrupt, what was not
-    done is not there. Raises MissingData where no run has data, TryAgainLater where another process plays the study, or
-    one of its own was ended, and what a run raises; what was done stays."""
+    """Play the runs that are not there yet and return the document of all that are. Raises as `play_runs` does."""
+    rows = play_runs(services, prepared, workers, on_done, stop)
+    return study_document(prepared.name, rows, runs=len(prepared.jobs), notes=prepared.notes)
+
+
+def play_runs(
+    services: Services,
+    prepared: PreparedStudy,
+    workers: int = 1,
+    on_done: OnPlayed = lambda title, done, total: None,
+    stop: Stop = lambda: False,
+) -> Sequence[PlayedRow]:
+    """Play the runs that are not there yet and return all that are. Runs that ask nobody are played `workers` at a
+    time, in processes of their own; those that may ask a service follow here, one after the other, as neither the day's
+    budget nor recorded answers can be shared out. After `stop`, or a KeyboardInterrupt, what was not done is not there.
+    Raises MissingData where no run has data, TryAgainLater where another process plays the study, or one of its own was
+    ended, and what a run raises; what was done stays."""
     todo, troubles, done = prepared.open_jobs, dict[str, str](), 0
 
     def end(job: Job, trouble: str | None) -> None:
@@ -231,8 +252,10 @@ def run_study(
 
     now, busy = services.clock.now(), f"the study {prepared.name} is being played by another process"
     with one_process(prepared.folder / "study.lock", busy):
-        record = {"study": prepared.name, "file": str(prepared.file), "runs": [job.spec.run for job in prepared.jobs]}
-        places.write_whole(prepared.folder / "study.json", to_json(record))
+        if prepared.file is not None:
+            runs = [job.spec.run for job in prepared.jobs]
+            record = {"study": prepared.name, "file": str(prepared.file), "runs": runs}
+            places.write_whole(prepared.folder / "study.json", to_json(record))
         _remove(todo, now)
         try:
             _play_all(services, prepared, todo, workers, stop=stop, end=end)
@@ -243,7 +266,7 @@ def run_study(
     rows = [row for job in prepared.jobs if (row := _row(job, troubles)) is not None]
     if troubles and len(troubles) == len(rows):
         raise MissingData(next(iter(troubles.values())))
-    return study_document(prepared.name, rows, runs=len(prepared.jobs), notes=prepared.notes)
+    return rows
 
 
 def _play_all(
@@ -264,7 +287,7 @@ def _play_all(
     else:
         _play_here(services, free, stop, end, light=prepared.light)
     if asking and not stop():
-        with within_day(services) as within:
+        with within_day(services) if services.limit is None else nullcontext(services) as within:
             _play_here(within, asking, stop, end, light=prepared.light)
 
 

@@ -19,7 +19,7 @@ horizon together: about n / horizon of them are independent.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
@@ -182,6 +182,32 @@ def block_length(values: Floats) -> float:
     spectrum = products[0] / days + 2 * float(weighted.sum())
     slope, bound = 2 * float((lags * weighted).sum()), math.ceil(min(3 * math.sqrt(days), days / 3))
     return bound if spectrum == 0 else min(bound, (1.5 * days * (slope / spectrum) ** 2) ** (1 / 3))
+
+
+_STUDENT_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+def noise_floor(repeats: Sequence[Floats], count: int) -> float | None:
+    """The least difference of two means of `count` repeats each that noise alone does not make (95 %): by the spread of
+    equal runs, pooled over groups of them, and Student's t. None without a group of two or more."""
+    groups = [group for group in repeats if len(group) > 1]
+    freedom = sum(len(group) - 1 for group in groups)
+    if not freedom:
+        return None
+    spread = math.sqrt(sum(float(((group - group.mean()) ** 2).sum()) for group in groups) / freedom)
+    wide = 1 + (_NORMAL_95**2 + 1) / (4 * freedom)
+    critical = _STUDENT_95[freedom - 1] if freedom <= len(_STUDENT_95) else _NORMAL_95 * wide
+    return critical * spread * math.sqrt(2 / count)
+
+
+def difference_interval(before: Floats, after: Floats) -> Interval:
+    """95 % interval of the mean of `after` less that of `before`, daily values of days that do not overlap."""
+    (low, high), (later_low, later_high) = daily_mean_interval(before), daily_mean_interval(after)
+    if low is None or high is None or later_low is None or later_high is None:
+        return NONE
+    centre = float(after.mean() - before.mean())
+    half = math.hypot(high - low, later_high - later_low) / 2
+    return centre - half, centre + half
 
 
 def _studentized(estimate: float, influence: Floats) -> Interval:

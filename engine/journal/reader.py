@@ -332,7 +332,9 @@ class JournalReader(RowReader):
         conditions, values = where(narrow)
         return tuple(map(stated_answer_of, self._rows(f"SELECT * FROM answers{conditions} ORDER BY seq", *values)))
 
-    def calls(self, run: str | None = None, since: datetime | None = None) -> tuple[CallCost, ...]:
+    def calls(
+        self, run: str | None = None, since: datetime | None = None, owner: str | None = None
+    ) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts; those without an answer come last."""
         # The calls of a backtest bear the time of their session.
         month = "iif(run IN (SELECT id FROM runs WHERE kind = 'backtest'), '', substr(time, 1, 7)) AS month"
@@ -346,7 +348,7 @@ class JournalReader(RowReader):
             f"SELECT {columns}, 0 AS cached, 0 AS cached_input_tokens, 0 AS reasoning_tokens, 0 AS abstained, kind, "
             "estimated, 0 AS refused, '' AS tier, 0 AS repairs FROM unanswered"
         )
-        narrow = {"run": run, "time >=": None if since is None else stored(since)}
+        narrow = {"run": run, "owner": owner, "time >=": None if since is None else stored(since)}
         return (*self._values(CallCost, answers, narrow), *self._values(CallCost, others, narrow))
 
     def unanswered(self, key: DecisionKey | None = None, run: str | None = None) -> tuple[UnansweredEntry, ...]:

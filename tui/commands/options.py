@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
@@ -227,8 +227,9 @@ class RunFlags:
         )
 
 
-def run_options(function: F) -> F:
-    """Add the flags of a run to a command, which gets a RunFlags as `flags`."""
+def run_options(function: F, left_out: Collection[str] = ()) -> F:
+    """Add the flags of a run to a command, which gets a RunFlags as `flags`; those of the fields `left_out` are none of
+    its own."""
 
     @click.option("--symbols", metavar="A,B", help="Symbols to trade (default: the desk's).")
     @click.option("--from", "first", type=DAY, metavar="DATE", help="First session of the test.")
@@ -252,7 +253,9 @@ def run_options(function: F) -> F:
     @click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed.")
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        flags = RunFlags(**{field.name: kwargs.pop(field.name) for field in fields(RunFlags)})
+        flags = RunFlags(**{one.name: kwargs.pop(one.name) for one in fields(RunFlags) if one.name not in left_out})
         return function(*args, flags=flags, **kwargs)
 
+    given: list[click.Parameter] = wrapped.__click_params__  # type: ignore[attr-defined]
+    given[:] = [one for one in given if one.name not in left_out]
     return wrapped  # type: ignore[return-value]

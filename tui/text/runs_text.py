@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.text import counted
-from engine.reports.amounts import UNKNOWN, cost, gain, money, number, percent, ratio, stored
+from engine.reports.amounts import cost, gain, number, percent, ratio, stored
 from engine.reports.performance import BENCHMARK
 from engine.reports.table import Column, sign_ink
 from tui.charts.plotting import equity_plot
@@ -39,18 +39,6 @@ RUNS = (
     Column("SIZE", lambda run: run["bytes"] or "", stored, drop_order=4),
     Column("STATE", lambda run: "cannot be read" if run["problem"] else run["outcome"] or "not finished"),
 )
-
-
-LUCK: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
-    (
-        "Growth over the market",
-        "excess_per_year",
-        lambda excess: UNKNOWN if excess is None else percent(excess["value"]),
-    ),
-    ("Probabilistic Sharpe", "psr", ratio),
-    ("Deflated Sharpe", "deflated_sharpe", ratio),
-)
-"""The part of chance in each run of a comparison."""
 
 
 def list_lines(document: Document) -> Iterator[str]:
@@ -89,11 +77,7 @@ def curve_lines(document: Document, console: Console) -> Iterator[str]:
 
 def comparison_lines(document: Document, width: int, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
     """Runs side by side on `width` columns, then each with the first, by their ids or other `names`."""
-    runs = [names.get(run["run"], run["run"]) for run in document["runs"]]
-    yield from _beside(("", *runs), [*_heads(document), *_metrics(document)], width)
-    luck = zip(runs, (run["luck"] or {} for run in document["runs"]), strict=True)
-    lines = [f"{name}: {found['sentence']}" for name, found in luck if found.get("sentence")]
-    yield from ("", *lines) if lines else ()
+    yield from _figures(document, names, width)
     for pair in document["pairs"]:
         yield ""
         first, other = (names.get(pair[side], pair[side]) for side in ("first", "other"))
@@ -119,6 +103,34 @@ def _beside(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> I
         yield from table(shown, [[row[n] for n in part] for row in rows], right=shown[1:], width=max(width, sum(sizes)))
 
 
+def _figures(document: Document, names: Mapping[str, str], width: int) -> Iterator[str]:
+    """The figures of each in a table, and its luck in a sentence."""
+    from engine.reports.comparison_page import figure_rows, floor_words
+
+    heads = [names.get(one["name"], one["name"]) for one in document["models"]]
+    yield from _beside(("", *heads), list(figure_rows(document)), width)
+    luck = zip(heads, (one["luck"] or {} for one in document["models"]), strict=True)
+    lines = [f"{name}: {found['sentence']}" for name, found in luck if found.get("sentence")]
+    yield from ("", *lines) if lines else ()
+    yield from filter(None, [floor_words(document)])
+
+
+def models_lines(document: Document, width: int) -> Iterator[str]:
+    """Models, or owners' books, side by side on `width` columns, and every two paired."""
+    from engine.reports.comparison_page import agreement_words, difference_words
+
+    yield from _figures(document, NO_NAMES, width)
+    for pair in document["pairs"]:
+        yield ""
+        yield f"{pair['other']} beside {pair['first']}"
+        yield f"  mean daily difference: {difference_words(pair)}"
+        if words := agreement_words(pair):
+            yield f"  decisions: {words}"
+    if document["notes"]:
+        yield ""
+        yield from document["notes"]
+
+
 def _family(family: Document, names: Mapping[str, str]) -> Iterator[str]:
     """The tests of all runs against the first, taken together."""
     best = f"p {family['superior']:.3f} that the best is no better (superior predictive ability)"
@@ -128,34 +140,14 @@ def _family(family: Document, names: Mapping[str, str]) -> Iterator[str]:
         yield f"  {names.get(row['run'], row['run'])}: {alone}"
 
 
-def _heads(document: Document) -> Iterator[tuple[str, ...]]:
-    runs = document["runs"]
-    yield ("Decided by", *(one_line(run["name"]) for run in runs))
-    yield ("First session", *(run["first_session"] or UNKNOWN for run in runs))
-    yield ("Last session", *(run["last_session"] or UNKNOWN for run in runs))
-    yield ("Final value", *(money(number(run["final_value"])) for run in runs))
-
-
-def _metrics(document: Document) -> Iterator[tuple[str, ...]]:
-    from engine.reports.summary import figure, title_of
-
-    conventions = [run["convention"] for run in document["runs"]]
-    for row in document["metrics"]:
-        if row["metric"] in ("excess_return", "excess_low", "excess_high"):
-            continue  # its interval says little; below is what does
-        name, beside = row["metric"], zip(conventions, row["values"], strict=True)
-        cells = (UNKNOWN if value is None else figure(named, name, value) for named, value in beside)
-        yield (title_of(name), *cells)
-    for title, name, form in LUCK:
-        yield (title, *(UNKNOWN if run["luck"] is None else form(run["luck"][name]) for run in document["runs"]))
-
-
 def _differences(pair: Document, names: Mapping[str, str]) -> Iterator[str]:
+    from engine.reports.comparison_page import difference_words
+
     equity = pair["equity"]
     if equity["last"] is None:
         yield "  no session in common: neither values, decisions nor trades can be compared"
         return
-    yield f"  mean daily difference: {_daily(pair['daily'])}"
+    yield f"  mean daily difference: {difference_words(pair)}"
     widest = f"; furthest apart on {equity['widest_session']}: {gain(number(equity['widest']))}"
     yield f"  value on {equity['last_session']}: {gain(number(equity['last']))}{widest}"
     decisions, trades = pair["decisions"], pair["trades"]
@@ -171,21 +163,6 @@ def _differences(pair: Document, names: Mapping[str, str]) -> Iterator[str]:
         # Exact, for two trades may differ in the last digit alone.
         run = names.get(row["run"], row["run"])
         yield f"    {row['session']} {row['side']} {row['quantity']} {row['symbol']} at {row['price']}: {run}"
-
-
-def _daily(daily: Document) -> str:
-    if daily["mean"] is None:
-        return "no session in common"
-    found = f"{percent(daily['mean'], 4)} on {counted(daily['sessions'], 'session')}"
-    if daily["low"] is None:
-        return f"{found}, too few for an interval"
-    interval = f"95 % interval {percent(daily['low'], 4)} to {percent(daily['high'], 4)}"
-    if daily["distinguishable"]:
-        return f"{found}, {interval}: more than chance"
-    needed = daily["sessions_needed"]
-    return f"{found}, {interval}: may be chance" + (
-        f"; telling takes about {counted(needed, 'session')}" if needed else ""
-    )
 
 
 def _said(decision: Document | None) -> str:

@@ -191,6 +191,7 @@ def _settings(report: Report, measure: Measure) -> Document:
         "without": list(spec.without),
         "params": dict(spec.params),
         **spec_settings(spec),
+        "sample": spec.sample,
         **asdict(spec.options),
         "prompts": result.extra.get("prompts", {}),
         "code": result.extra.get("code"),

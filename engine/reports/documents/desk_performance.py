@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 
 from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import convention
 from engine.domain.market import Exchanges, Symbol
+from engine.domain.model_call import PREFLIGHT
 from engine.domain.run import ModelUse, RunPart
 from engine.errors import MissingData
 from engine.journal.entries import RunEntry
@@ -17,7 +19,8 @@ from engine.reports.documents.backtest import SCHEMA, performance
 from engine.reports.documents.luck import luck
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import session_document
-from engine.reports.performance import Measure
+from engine.reports.documents.side_by_side import Arm
+from engine.reports.performance import Measure, owner_books
 from engine.session.cost_meter import CostMeter
 
 CONVENTION = "desk"
@@ -53,6 +56,40 @@ def desk_performance(
     }
 
 
+def book_arms(
+    reader: JournalReader, run: str, *, exchanges: Exchanges, risk_free: float, known: Callable[[str], tuple[str, str]]
+) -> list[Arm]:
+    """The owners' books of a desk up to the session of one of its runs, each as a run of its own with the models that
+    its owner's agents asked; none where the desk has one book. `known` has the training cut-off of models and the date
+    of their prices. Raises MissingData where no session is closed yet."""
+    entry, arms = reader.run(run), []
+    whole = _run_part(reader, entry)
+    symbols = _symbols((), entry, whole)
+    measure = Measure(convention(CONVENTION), symbols, exchanges.of_portfolio(symbols), risk_free)
+    for owner, run_part in owner_books(whole).items():
+        use = _use(reader, entry, owner)
+        models = ", ".join(use.models)
+        cutoff, as_of = known(models)
+        use = replace(use, spec=models, training_cutoff=cutoff, prices_as_of=as_of)
+        document = performance(run_part, measure, use if use.calls else None)
+        arms.append(
+            Arm(
+                name=owner,
+                model=models or None,
+                documents=[
+                    {
+                        **document,
+                        "preset": entry.name,
+                        "luck": luck(run_part, measure, None, 0.0),
+                        "equity": [row_json.point(point) for point in run_part.equity],
+                        "decisions": [{**row, "owner": ""} for row in document["decisions"]],
+                    }
+                ],
+            )
+        )
+    return arms
+
+
 def _run_part(reader: JournalReader, entry: RunEntry) -> RunPart:
     last = entry.session or date.max
     points = tuple(point for point in reader.equity() if point.session <= last)
@@ -66,6 +103,8 @@ def _run_part(reader: JournalReader, entry: RunEntry) -> RunPart:
         adoptions=tuple(one for one in reader.adoptions() if one.session <= last),
         decisions=reader.decisions(last=last),
         opinions=reader.opinions(last=last),
+        books=tuple(point for point in reader.equity(book=None) if point.book and point.session <= last),
+        book_fills=tuple(fill for fill in reader.fills(book=None) if fill.book and fill.session <= last),
     )
 
 
@@ -79,11 +118,13 @@ def _equity(run_part: RunPart) -> list[Row]:
     return [{**row_json.point(row.point), "change": None if row.change is None else float(row.change)} for row in rows]
 
 
-def _use(reader: JournalReader, entry: RunEntry) -> ModelUse:
-    """The use of models by all runs of the desk up to this one."""
+def _use(reader: JournalReader, entry: RunEntry, owner: str | None = None) -> ModelUse:
+    """The use of models by all runs of the desk up to this one; or in them by an owner's agents, without preflights,
+    which are everybody's."""
     meter = CostMeter("" if entry.model is None else entry.model.spec)
     for run in reader.runs():
-        meter.restore(reader.calls(run.id))
+        calls = reader.calls(run.id, owner=owner)
+        meter.restore(call for call in calls if owner is None or call.kind != PREFLIGHT)
         if run.id == entry.id:
             break
     return meter.use

@@ -3,7 +3,7 @@ and a run beside its repetition, as `paperdesk rerun` prints it."""
 
 from __future__ import annotations
 
-import math
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.conventions.metrics import Floats, daily_mean_interval
 from engine.domain.text import money
 from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.families import run_family
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changed_settings, run_settings
+from engine.reports.documents.side_by_side import Arm, paired_difference, side_by_side
 from engine.reports.performance import BENCHMARK
 
 SCHEMA = 1
@@ -33,15 +33,32 @@ def comparison_document(documents: Sequence[Document]) -> Row:
     """Backtests beside each other. Each pair is the first run and another one; differences are the other's less the
     first's."""
     first, *others = documents
+    beside = side_by_side([_arm(one) for one in documents], _repeats(documents))
+    figures = {pair["other"]: pair for pair in beside["pairs"] if pair["first"] == first["run"]}
     return {
         "schema": SCHEMA,
         "kind": "backtest",
         "runs": [_head(one) for one in documents],
         "metrics": metric_columns([one["metrics"] for one in documents]),
-        "pairs": [_pair(first, other) for other in others],
+        **beside,
+        "pairs": [{**_pair(first, other), **figures[other["run"]]} for other in others],
         "curves": _curves(documents),
         "family": run_family(documents),
     }
+
+
+def _arm(document: Document) -> Arm:
+    use = document["model"]
+    return Arm(name=document["run"], model=None if use is None else use["spec"], documents=[document])
+
+
+def _repeats(documents: Sequence[Document]) -> Sequence[Sequence[Document]]:
+    """The runs that only the number of their repeat tells apart, together."""
+    groups: dict[str, list[Document]] = {}
+    for one in documents:
+        decided = {name: value for name, value in run_settings(one).items() if name not in ("sample", "interrupted")}
+        groups.setdefault(json.dumps(decided, sort_keys=True), []).append(one)
+    return list(groups.values())
 
 
 def metric_columns(metrics: Sequence[Mapping[str, float | None]]) -> list[Row]:
@@ -78,22 +95,6 @@ def _daily(first: Document, other: Document) -> Row:
     """The paired difference of daily returns on the sessions that both runs have."""
     ours, theirs = (dict(zip(sessions_of(one), returns_of(one), strict=True)) for one in (first, other))
     return paired_difference(np.array([theirs[session] - ours[session] for session in ours if session in theirs]))
-
-
-def paired_difference(gaps: Floats) -> Row:
-    """The mean of daily differences of returns, its 95 % interval, whether that leaves out 0, and about how many
-    sessions it takes to tell a difference of this size from none."""
-    mean = float(gaps.mean()) if len(gaps) else None
-    low, high = daily_mean_interval(gaps)
-    spread = float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0
-    return {
-        "sessions": len(gaps),
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "distinguishable": None if low is None or high is None else not low <= 0 <= high,
-        "sessions_needed": math.ceil((1.96 * spread / mean) ** 2) if mean and spread else None,
-    }
 
 
 def _equity(first: Document, other: Document) -> Row:

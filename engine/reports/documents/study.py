@@ -15,7 +15,7 @@ from engine.conventions.families import discoveries, family
 from engine.domain.run import RunSpec
 from engine.reports.documents.backtest import returns_of
 from engine.reports.documents.row_json import TOKENS, Row
-from engine.reports.documents.run_comparison import paired_difference
+from engine.reports.documents.side_by_side import cutoff_month, paired_difference
 
 SCHEMA = 1
 OMITTED_SETTINGS = frozenset({"preset_text", "briefing"})
@@ -82,9 +82,10 @@ def _decided_by(spec: RunSpec) -> tuple[str, str | None]:
 
 
 def _past(spec: RunSpec, cutoff: str | None) -> bool | None:
-    """True for a window after the month until which its model knows the world, False for one that is not wholly so;
+    """True for a window after the month until which its models know the world, False for one that is not wholly so;
     None where no month is known."""
-    return f"{spec.first:%Y-%m}" > cutoff if cutoff and cutoff[:4].isdecimal() and len(cutoff) == 7 else None
+    month = cutoff_month(cutoff)
+    return None if month is None else f"{spec.first:%Y-%m}" > month
 
 
 def _pairs(played: Sequence[PlayedRow]) -> list[Row]:

@@ -1,0 +1,143 @@
+"""Models side by side: the same run by each of them, and by repeats the noise that a difference has to exceed; or the
+books of one desk whose owners have models of their own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from engine.app.models.models import known_of
+from engine.app.research.run_spec import Stop, check_spec, settled
+from engine.app.study import RULES_REPEAT, OnPlayed, PreparedStudy, play_runs, repeated_jobs
+from engine.domain.model_call import parse_model_spec, replays
+from engine.domain.run import RunSpec
+from engine.errors import Interrupted, UsageError
+from engine.reports.documents.desk_performance import book_arms
+from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
+from engine.reports.documents.session import run_of_session
+from engine.reports.documents.side_by_side import Arm, side_by_side
+from engine.services import Services
+from engine.settings import places
+
+SCHEMA = 1
+SHARED = "agents with a model of their own keep it: what they are asked alike is asked once, and billed to the first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedComparison:
+    """A comparison that was checked: its run, without a model, the runs to play, and their ids by model."""
+
+    spec: RunSpec
+    study: PreparedStudy
+    runs: Mapping[str, Sequence[str]]
+    repeats: int
+
+
+def prepare_comparison(
+    services: Services, spec: RunSpec, models: Sequence[str], repeats: int = 1
+) -> PreparedComparison:
+    """Check models and the run that each of them is to decide, in place of models.default: agents and owners with a
+    model of their own keep it. Nothing is run. Raises UsageError."""
+    if len(models) < 2:
+        raise UsageError("--models compares two models or more; write them as A,B")
+    for number, model in enumerate(models):
+        parse_model_spec(model, services.config.endpoints)
+        if model in models[:number]:
+            raise UsageError(f"--models names {model} twice; --repeats N repeats every model")
+        if replays(model):
+            raise UsageError(
+                f"--models: {model} is no model; `paperdesk runs compare` shows recorded runs side by side"
+            )
+    check_spec(spec, services.clock.now())
+    name = f"compare-{hashlib.sha256(repr((spec, models)).encode()).hexdigest()[:16]}"
+    jobs = {}
+    for model in models:
+        chosen = services.config.models.model_copy(update={"default": model})
+        config = services.config.model_copy(update={"models": chosen})
+        one = settled(replace(services, config=config), spec)
+        jobs[model] = repeated_jobs(services, one, repeats, model, places.study_folder(name), light=False)
+    every = {job.spec.run: job for own in jobs.values() for job in own}
+    fewer, own_models = any(len(own) < repeats for own in jobs.values()), any(job.spec.models for job in every.values())
+    notes = ((RULES_REPEAT, fewer), (SHARED, own_models))
+    return PreparedComparison(
+        spec=spec,
+        study=PreparedStudy(
+            name=name,
+            file=None,
+            light=False,
+            jobs=tuple(every.values()),
+            notes=tuple(note for note, holds in notes if holds),
+        ),
+        runs={model: [job.spec.run for job in own] for model, own in jobs.items()},
+        repeats=repeats,
+    )
+
+
+def compare_models(
+    services: Services,
+    prepared: PreparedComparison,
+    workers: int = 1,
+    on_done: OnPlayed = lambda title, done, total: None,
+    stop: Stop = lambda: False,
+) -> Row:
+    """Play what is not there yet, as a study does, and return the document of every model that has a run. Raises as
+    `play_runs` does, and Interrupted where none has."""
+    spec, played = prepared.spec, play_runs(services, prepared.study, workers, on_done, stop)
+    documents = {row.spec.run: row.document for row in played if row.document is not None}
+    arms = []
+    for model, runs in prepared.runs.items():
+        if own := [documents[run] for run in runs if run in documents]:
+            arms.append(Arm(name=model, model=model, documents=own))
+    if not arms:
+        raise Interrupted("interrupted: no model's run has come to its end; the same command goes on")
+    interrupted = len(documents) < len(prepared.study.jobs)
+    repeated = [arm.documents for arm in arms if len(arm.documents) > 1]
+    if not repeated and not interrupted:  # who answers alike makes no noise
+        repeated = [[*arm.documents] * prepared.repeats for arm in arms]
+    return {
+        "schema": SCHEMA,
+        "kind": "models",
+        "preset": spec.preset,
+        "symbols": list(spec.symbols),
+        "from": spec.first.isoformat(),
+        "to": spec.last.isoformat(),
+        "repeats": prepared.repeats,
+        **side_by_side(arms, repeated, count=prepared.repeats),
+        "notes": list(prepared.study.notes),
+        "interrupted": interrupted,
+    }
+
+
+def compare_books(services: Services, records: Records) -> Row:
+    """The document of the books of a desk up to its latest session. Raises MissingData for a desk that has not run,
+    UsageError for one with a single book."""
+    reader, config = records.required, services.config
+    run = run_of_session(records, None)
+    arms = book_arms(
+        *(reader, run),
+        exchanges=config.exchanges,
+        risk_free=config.metrics.risk_free,
+        known=partial(known_of, services),
+    )
+    if len(arms) < 2:
+        raise UsageError(
+            f'the desk {records.desk} has one book: give --models A,B, or a preset with combine = "books" whose '
+            "[owners.NAME] have a model each"
+        )
+    document = arms[0].documents[0]
+    return {
+        "schema": SCHEMA,
+        "kind": "books",
+        "desk": records.desk,
+        "preset": document["preset"],
+        "symbols": document["symbols"],
+        "from": document["first_session"],
+        "to": document["last_session"],
+        "repeats": 1,
+        **side_by_side(arms),
+        "notes": [],
+        "interrupted": False,
+    }

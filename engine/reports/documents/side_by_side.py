@@ -1,0 +1,225 @@
+"""Models, runs or owners' books side by side: the figures of each, every two of them paired day by day, and the noise
+floor of repeats, below which no difference counts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+from statistics import fmean, mean
+from typing import Any
+
+import numpy as np
+
+from engine.conventions.families import family
+from engine.conventions.metrics import Floats, daily_mean_interval, difference_interval, noise_floor
+from engine.domain.text import money, plain
+from engine.reports.documents.backtest import returns_of, sessions_of
+from engine.reports.documents.row_json import TOKENS, Row
+from engine.reports.performance import BENCHMARK
+
+Document = Mapping[str, Any]
+COUNTS = ("calls", "cached_calls", "abstentions", "refusals", "repairs", *TOKENS[:2])
+"""Figures of the use of models that add up over repeats, beside the cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """One of those that are compared: its name, the models that answer it (None: rules), and the document of each of
+    its repeats, one at least."""
+
+    name: str
+    model: str | None
+    documents: Sequence[Document]
+
+    @property
+    def daily(self) -> Mapping[str, float]:
+        """The mean return of the repeats in each session that all of them have."""
+        days = [_returns(one) for one in self.documents]
+        return {day: fmean(one[day] for one in days) for day in days[0] if all(day in one for one in days)}
+
+
+def _returns(document: Document) -> dict[str, float]:
+    return dict(zip(sessions_of(document), returns_of(document), strict=True))
+
+
+def side_by_side(arms: Sequence[Arm], repeats: Iterable[Sequence[Document]] = (), *, count: int = 1) -> Row:
+    """The part of a document that all comparisons share: `models` in rows, `pairs` and `floor`, a daily return. The
+    noise is that of groups of `repeats` (of the arms' own where none are given), each arm being the mean of `count`;
+    None where nothing was repeated."""
+    groups = [[fmean(returns_of(one)) for one in group if returns_of(one)] for group in repeats]
+    floor = noise_floor([np.array(group) for group in groups], count)
+    return {"models": [_row(arm) for arm in arms], "pairs": _pairs(arms, floor, count), "floor": floor}
+
+
+def _row(arm: Arm) -> Row:
+    first, uses = arm.documents[0], [one["model"] or {} for one in arm.documents]
+    cutoff = uses[0].get("training_cutoff")
+    metrics = dict.fromkeys(name for one in arm.documents for name in one["metrics"])
+    agreement, compared = _agreement(combinations(arm.documents, 2))
+    return {
+        "name": arm.name,
+        "decided_by": first.get("strategy") or first.get("preset"),
+        "model": arm.model,
+        "runs": [one.get("run") for one in arm.documents],
+        **{name: first[name] for name in ("sessions", "first_session", "last_session", "currency", "convention")},
+        "final_value": money(round(mean(Decimal(one["final_value"]) for one in arm.documents), 2)),
+        "total_return": fmean(_grown(_returns(one).values()) for one in arm.documents),
+        "metrics": {name: _mean(one["metrics"].get(name) for one in arm.documents) for name in metrics},
+        "luck": first.get("luck"),
+        **{name: _sum(use.get(name) for use in uses) for name in COUNTS},
+        "cost": _sum(Decimal(use["cost"]) if use.get("cost") else None for use in uses),
+        "unresolved_figures": _sum(one.get("unresolved_figures") for one in arm.documents),
+        "agreement": agreement,
+        "agreement_of": compared,
+        "training_cutoff": cutoff,
+        **_around_cutoff(arm, cutoff_month(cutoff)),
+        "daily": arm.daily,
+    }
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    """The sum, decimals as text; None where one is not known."""
+    every = list(values)
+    if None in every:
+        return None
+    total = sum(every[1:], every[0])
+    return plain(total) if isinstance(total, Decimal) else total
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _grown(returns: Iterable[float]) -> float:
+    return math.prod(1 + one for one in returns) - 1
+
+
+def cutoff_month(text: str | None) -> str | None:
+    """The month (YYYY-MM) until which the models of a run know the world, of several the latest; None where that of any
+    is unknown, and for the rules."""
+    months = re.findall(r"(?<!\S)\d{4}-\d{2}(?!\S)", text or "")
+    return max(months) if months and len(months) == len((text or "").split(", ")) else None
+
+
+def _around_cutoff(arm: Arm, month: str | None) -> Row:
+    """The sessions up to a month and those after it; null where it is unknown. `past_cutoff` is the difference of what
+    each day was over buy and hold, after less before."""
+    names = ("before_cutoff", "after_cutoff", "past_cutoff")
+    if month is None:
+        return dict.fromkeys(names)
+    own, held = arm.daily, _held(arm.documents[0])
+    parts = [[day for day in own if (day[:7] > month) is later] for later in (False, True)]
+    over = [np.array([own[day] - held[day] for day in part if day in held]) for part in parts]
+    rows = [
+        {
+            "sessions": len(part),
+            "total_return": _grown(own[day] for day in part) if part else None,
+            "over_buy_and_hold": paired_difference(gaps) if len(gaps) else None,
+        }
+        for part, gaps in zip(parts, over, strict=True)
+    ]
+    return dict(zip(names, (*rows, later_difference(*over)), strict=True))
+
+
+def later_difference(before: Floats, after: Floats) -> Row | None:
+    """Daily values of two spans of sessions, the later less the earlier; None where one of them has none."""
+    if not len(before) or not len(after):
+        return None
+    low, high = difference_interval(before, after)
+    return {
+        "value": float(after.mean() - before.mean()),
+        "low": low,
+        "high": high,
+        "distinguishable": _apart(low, high),
+    }
+
+
+def _held(document: Document) -> Mapping[str, float]:
+    """The returns of buy and hold by session; empty where the run has no baselines."""
+    baseline = document.get("baselines", {}).get(BENCHMARK)
+    return {} if baseline is None else _returns(benchmark_document(document))
+
+
+def benchmark_document(document: Document) -> Document:
+    """Buy and hold over the sessions of a run in the form of a run of its own."""
+    beside = document["baselines"][BENCHMARK]
+    days = sessions_of(document)
+    equity = [{"session": day, "value": value} for day, value in zip(days, beside["equity"], strict=True)]
+    return {**document, "run": None, "strategy": BENCHMARK, "model": None, **beside, "equity": equity}
+
+
+def _apart(low: float | None, high: float | None) -> bool | None:
+    return None if low is None or high is None else not low <= 0 <= high
+
+
+def paired_difference(gaps: Floats) -> Row:
+    """The mean of daily differences of returns, its 95 % interval, whether that leaves out 0, and about how many
+    sessions it takes to tell a difference of this size from none."""
+    mean = float(gaps.mean()) if len(gaps) else None
+    low, high = daily_mean_interval(gaps)
+    spread = float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0
+    return {
+        "sessions": len(gaps),
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "distinguishable": _apart(low, high),
+        "sessions_needed": math.ceil((1.96 * spread / mean) ** 2) if mean and spread else None,
+    }
+
+
+def _pairs(arms: Sequence[Arm], floor: float | None, count: int) -> list[Row]:
+    """Every two, `other` less `first`; the tests of a first one's pairs, taken together, are those of a family."""
+    days, pairs = [arm.daily for arm in arms], []
+    shared = [day for day in days[0] if all(day in one for one in days)]
+    for place, first in enumerate(arms):
+        others = range(place + 1, len(arms))
+        gaps = [[days[number][day] - days[place][day] for day in shared] for number in others]
+        tested = family(np.array(gaps)) if gaps else None
+        for row, number in enumerate(others):
+            own = [days[number][day] - days[place][day] for day in days[place] if day in days[number]]
+            p = (None, None) if tested is None else (tested.single[row], tested.adjusted[row])
+            pairs.append(
+                _pair(first, arms[number], np.array(own), floor, count) | dict(zip(("p", "adjusted"), p, strict=True))
+            )
+    return pairs
+
+
+def _pair(first: Arm, other: Arm, gaps: Floats, floor: float | None, count: int) -> Row:
+    tested = paired_difference(gaps)
+    value, noisy, needed = tested.pop("mean"), False, None
+    if floor is not None and value is not None and abs(value) <= floor:
+        noisy, needed = True, math.ceil(count * (floor / value) ** 2) if value and floor else None
+    agreement, compared = _agreement((one, another) for one in first.documents for another in other.documents)
+    return {
+        "first": first.name,
+        "other": other.name,
+        "value": value,
+        **tested,
+        "distinguishable": False if noisy else tested["distinguishable"],
+        "below_floor": None if floor is None or value is None else noisy,
+        "runs_needed": needed,
+        "agreement": agreement,
+        "compared": compared,
+    }
+
+
+def _agreement(pairs: Iterable[tuple[Document, Document]]) -> tuple[float | None, int]:
+    """The share of decisions (by session, symbol and owner) in which two runs take the same action, over pairs of them,
+    and how many those are; None where nothing was decided in both."""
+    same = [
+        decided[key] == beside[key]
+        for one, other in pairs
+        for decided, beside in [(_actions(one), _actions(other))]
+        for key in decided.keys() & beside.keys()
+    ]
+    return (fmean(same) if same else None), len(same)
+
+
+def _actions(document: Document) -> Mapping[tuple[str, ...], str]:
+    return {(one["session"], one["symbol"], one["owner"]): one["action"] for one in document.get("decisions", ())}

@@ -1,0 +1,214 @@
+"""Models side by side: over HTTP on loopback, one that follows another, one that differs, one that answers otherwise
+every time; what they share is asked once; a desk's books by the same page; what cannot be compared is one line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from connectors.llm import gate
+from engine.settings import places
+from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server, is_preflight
+from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_model_outages import ANSWERS
+
+SESSIONS = 23
+WINDOW = ("--symbols", "ORVL", "--preset", "finvision-no-reflection", "--from", "2025-03-03", "--to", "2025-04-02")
+CONFIG = """
+[models.prices."near:buyer"]
+input = 2
+output = 1
+[models.prices."near:shared"]
+input = 2
+output = 1
+[models.agents.news]
+model = "near:shared"
+[models.agents.chart]
+model = "near:shared"
+[endpoints.near]
+base_url = "{}"
+requests_per_minute = 60000
+"""
+KEYS = {
+    *("name", "model", "runs", "total_return", "metrics", "luck", "cost", "abstentions", "refusals", "repairs"),
+    *("unresolved_figures", "training_cutoff", "before_cutoff", "after_cutoff", "agreement"),
+}
+
+
+class Models(FakeLLMServer):
+    """`buyer` and `twin` buy, `idle` holds, `noisy` buys in its first run and holds in the next, `mute` answers prose;
+    `shared` answers about the market."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.decided: Counter[str] = Counter()
+        self.asked: list[tuple[str, str]] = []
+
+    def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Say:
+        if is_preflight(body):
+            return Say(text='{"word": "ready"}')
+        model, schema = body["model"], json.dumps(body["response_format"])
+        answer = next(answer for field, answer in ANSWERS.items() if f'"{field}"' in schema)
+        with self._lock:
+            self.asked.append((model, json.dumps(body["messages"])))
+            if "recommendation" not in answer:
+                return Say(text=json.dumps(answer))
+            second = self.decided[model] >= SESSIONS
+            self.decided[model] += 1
+        if model == "mute":
+            return Say(text="I would rather not say.")
+        if model == "idle" or (model == "noisy" and second):
+            answer = answer | {"recommendation": "HOLD", "position_size": 0, "rule": "uncertainty"}
+        else:
+            answer = answer | {"position_size": 2}
+        return Say(text=json.dumps({"symbol": "ORVL"} | answer))
+
+
+@pytest.fixture
+def service(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
+    monkeypatch.setattr(gate, "PACE", 0.001)
+    with fake_llm_server(Models()) as running:
+        assert isinstance(running, Models)
+        places.config_file().write_text(CONFIG.format(running.openai_url))
+        yield running
+
+
+def compared(run: Run, models: str, *more: str) -> Any:
+    done = run("compare", "--models", models, *WINDOW, *more, "--yes", "--json")
+    assert done.code == 0, done.err
+    return done.json
+
+
+def test_models_stand_side_by_side_and_what_they_share_is_asked_once(service: Models, run: Run, tmp_path: Path) -> None:
+    found = compared(run, "near:buyer,near:twin,near:idle", "--out", str(tmp_path / "models.html"))
+    rows = {row["name"]: row for row in found["models"]}
+    assert list(rows) == ["near:buyer", "near:twin", "near:idle"] and all(row.keys() >= KEYS for row in rows.values())
+    assert {row["sessions"] for row in rows.values()} == {SESSIONS} and found["floor"] is None
+    assert Decimal(rows["near:buyer"]["cost"]) > 0 and rows["near:idle"]["cost"] is None, "a price that is unknown"
+    assert rows["near:twin"]["training_cutoff"] == "unknown" and rows["near:twin"]["before_cutoff"] is None
+
+    pairs = {(pair["first"], pair["other"]): pair for pair in found["pairs"]}
+    assert len(pairs) == 3
+    twins, idle = pairs["near:buyer", "near:twin"], pairs["near:buyer", "near:idle"]
+    assert (twins["value"], twins["distinguishable"], twins["agreement"]) == (0, False, 1)
+    assert twins["sessions_needed"] is None
+    assert idle["agreement"] < 0.5 and idle["compared"] == SESSIONS
+    reports = [run("report", "--run", rows[name]["runs"][0], "--json").json for name in ("near:buyer", "near:idle")]
+    days = [
+        [float(b) / float(a) - 1 for a, b in zip([one["initial_value"], *values], values, strict=False)]
+        for one in reports
+        for values in [[point["value"] for point in one["equity"]]]
+    ]
+    gaps = [b - a for a, b in zip(*days, strict=True)]
+    assert idle["value"] == pytest.approx(fmean(gaps)) and idle["low"] < idle["value"] < idle["high"]
+    assert idle["distinguishable"] is (not idle["low"] <= 0 <= idle["high"])
+    assert rows["near:buyer"]["total_return"] == pytest.approx(reports[0]["metrics"]["total_return"])
+
+    counts = Counter(question for model, question in service.asked if model == "shared")
+    assert len(counts) > SESSIONS and set(counts.values()) == {1}, "two agents read the market for all models"
+    assert Counter(model for model, _ in service.asked)["idle"] == SESSIONS
+    page = (tmp_path / "models.html").read_text()
+    assert all(name in page for name in rows) and "not distinguishable" in page and "<svg" in page
+
+    before = len(service.asked)
+    again = compared(run, "near:buyer,near:twin,near:idle")
+    assert again == found and len(service.asked) == before, "what is there is not played again"
+
+    beside = run("runs", "compare", rows["near:buyer"]["runs"][0], rows["near:idle"]["runs"][0], "--json").json
+    (pair,) = beside["pairs"]
+    for name in ("value", "low", "high", "distinguishable", "agreement"):
+        assert pair[name] == idle[name]
+    assert pair["first"] == beside["models"][0]["name"] == rows["near:buyer"]["runs"][0] and beside["floor"] is None
+    text = run("runs", "compare", rows["near:buyer"]["runs"][0], rows["near:idle"]["runs"][0]).out
+    assert "Abstentions" in text and "Training cut-off" in text
+
+
+def test_a_difference_below_the_noise_of_repeats_is_none(service: Models, run: Run) -> None:
+    found = compared(run, "near:noisy,near:idle", "--repeats", "2")
+    noisy, idle = found["models"]
+    assert len(set(noisy["runs"])) == len(set(idle["runs"])) == 2
+    assert noisy["agreement"] < 0.5 and idle["agreement"] == 1
+    (pair,) = found["pairs"]
+    assert 0 < abs(pair["value"]) < found["floor"]
+    assert pair["below_floor"] and pair["distinguishable"] is False and pair["runs_needed"] > 2
+    text = run("compare", "--models", "near:noisy,near:idle", *WINDOW, "--repeats", "2", "--yes").out
+    assert "below the noise floor" in text and "Noise floor" in text
+
+    runs = (*noisy["runs"], *idle["runs"])
+    beside = run("runs", "compare", *runs, "--json").json
+    assert beside["floor"] == pytest.approx(found["floor"] * 2**0.5), "single runs are noisier than means of two"
+    assert compared(run, "near:buyer,near:idle", "--repeats", "2")["floor"] == 0, "they answer alike every time"
+
+
+def test_a_model_that_says_nothing_usable_is_counted(service: Models, run: Run) -> None:
+    found = compared(run, "near:buyer,near:mute", "--abstain-limit", "0")
+    buyer, mute = found["models"]
+    assert (buyer["abstentions"], mute["abstentions"]) == (0, SESSIONS)
+    assert found["pairs"][0]["agreement"] == 0
+    stopped = run("compare", "--models", "near:buyer,near:mute", *WINDOW[:-1], "2025-04-03", "--yes")
+    assert stopped.code == 75 and "continues" in stopped.err and stopped.err.count("\n") < 20
+
+
+BOOKS = """
+extends = "finvision-no-reflection"
+name = "duel"
+combine = "books"
+[owners.bull]
+model = "near:buyer"
+[owners.bear]
+model = "near:idle"
+"""
+
+
+def test_the_books_of_a_desk_are_shown_by_the_same_page(service: Models, run: Run) -> None:
+    preset = places.config_file().with_name("duel.toml")
+    preset.write_text(BOOKS)
+    config = places.config_file().read_text()
+    own = config.partition("[models.agents.news]")[0] + "[endpoints" + config.partition("[endpoints")[2]
+    places.config_file().write_text(f'[desk]\npreset = "{preset}"\nsymbols = ["ORVL"]\n{own}')
+    for day in ("2025-03-11", "2025-03-12", "2025-03-13"):
+        done = run("--daily", "--session", day, "--json")
+        assert done.code == 0, done.err
+    models = Counter(model for model, _ in service.asked)
+    assert models.keys() == {"buyer", "idle"} and models["buyer"] == models["idle"]
+
+    found = run("compare", "--json").json
+    rows = {row["name"]: row for row in found["models"]}
+    assert {name: row["model"] for name, row in rows.items()} == {"bull": "near:buyer", "bear": "near:idle"}
+    assert rows["bull"]["calls"] == models["buyer"] and Decimal(rows["bull"]["cost"]) > 0
+    assert rows["bear"]["cost"] is None, "its price is unknown"
+    (pair,) = found["pairs"]
+    assert (pair["first"], pair["other"], pair["agreement"], pair["compared"]) == ("bull", "bear", 0, 3)
+    text = run("compare").out
+    assert "bull" in text and "bear beside bull" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--models", "offline"), "two models or more"),
+        (("--models", "offline,opnai:gpt-5.4-mini"), "did you mean openai:gpt-5.4-mini"),
+        (("--models", "near:a,near:b,near:a"), "twice"),
+        (("--models", "offline,replay"), "no model"),
+        (("--symbols", "ORVL"), "--models"),
+        (("--repeats", "2"), "--models"),
+        (("--models", "offline,near:a", "--from", "2025-03-04", "--to", "2025-03-03"), "is after"),
+        (("--models", "offline,near:a", "--run", "x"), "--run"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(service: Models, run: Run, arguments: tuple[str, ...], said: str) -> None:
+    refused = run("compare", *arguments)
+    assert refused.code == 2 and said in refused.err and refused.err.count("\n") == 1
+    assert not service.asked and not places.runs_dir().exists()
+
+
+def test_a_desk_with_one_book_has_nothing_to_compare(run: Run, desk: Path) -> None:
+    refused = run("compare")
+    assert refused.code == 2 and "one book" in refused.err

@@ -1,0 +1,125 @@
+"""`paperdesk compare` (research): compare models on a window, or the books of a desk."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from engine.errors import MENDED, Interrupted, PaperdeskError
+from tui.commands.options import DOLLARS, RunFlags, abstain_option, run_options
+from tui.commands.report import page_target, write_file
+from tui.settings.invocation import Invocation, OptionOf, command
+from tui.shell.cost_confirmation import agree_to_jobs, yes_option
+from tui.shell.interruption import interruptible
+from tui.shell.progress import progress_bar
+from tui.text.console import show_document, standard_output
+
+if TYPE_CHECKING:
+    from engine.app.model_comparison import PreparedComparison
+    from engine.services import Services
+
+OF_MODELS = ("--models",)
+AGAIN = "the same command continues"
+
+
+@command("compare", "--run")
+@click.option("--models", metavar="A,B,C", help="Models, each in place of models.default; without it the desk's books.")
+@click.option(
+    "--repeats",
+    cls=OptionOf,
+    of=OF_MODELS,
+    type=click.IntRange(1, 99),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Runs of each model: a difference below their noise is not distinguishable.",
+)
+@partial(run_options, left_out=("model", "strategy", "params"))
+@click.option(
+    "--jobs",
+    cls=OptionOf,
+    of=OF_MODELS,
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Parallel runs, one process each; runs that ask a model's service stay one after the other.",
+)
+@click.option("--budget", cls=OptionOf, of=OF_MODELS, type=DOLLARS, metavar="USD", help="Maximum model cost.")
+@abstain_option
+@click.option("--out", metavar="FILE", help="Also write the page to an HTML file.")
+@yes_option
+def compare_command(
+    *,
+    invocation: Invocation,
+    models: str | None,
+    repeats: int,
+    flags: RunFlags,
+    jobs: int,
+    budget: Decimal | None,
+    abstain_limit: int,
+    out: str | None,
+    yes: bool,
+) -> None:
+    """Compares models on a window, or the books of a desk whose owners have models of their own.
+
+    With --models it backtests the same agents with each model, with the flags of a backtest, and shows the models side
+    by side: metrics, luck, dollars, abstentions, refusals, figures that stand in no source, repairs, and the sessions
+    before and after each model's training cut-off. Every two are paired: the mean difference of daily returns with a
+    95 % interval, "not distinguishable" and how many sessions or runs it would take, and how often they decide alike.
+    Agents and owners with a model of their own keep it; what models ask alike is asked once. Called again it plays
+    what is missing.
+
+    Without --models it shows the books of the desk (a preset with combine = "books" and [owners.NAME] model) the same
+    way.
+
+    \b
+    Examples:
+      paperdesk compare --models openai:gpt-5.4-mini,anthropic:claude-haiku-4-5 --symbols AAPL \\
+        --from 2026-03-02 --to 2026-06-30 --data DIR --budget 20
+      paperdesk compare --models offline,ollama:qwen3 --repeats 3 --out models.html
+      paperdesk compare --desk live
+    """
+    from engine.reports.comparison_page import comparison_html
+    from tui.text.runs_text import models_lines
+
+    target = None if out is None else page_target(out)
+    if models is None:
+        if any(getattr(flags, one.name) for one in fields(flags)):
+            raise click.UsageError("the flags of a run need models: give --models A,B with them")
+        from engine.app.model_comparison import compare_books
+
+        with invocation.records() as records:
+            document = compare_books(invocation.services(), records)
+    else:
+        from engine.app.model_comparison import prepare_comparison
+        from engine.services import SpendingLimit
+
+        services = replace(invocation.services(), abstain_limit=abstain_limit)
+        names = [name.strip() for name in models.split(",") if name.strip()]
+        prepared = prepare_comparison(services, flags.spec(services), names, repeats)
+        agree_to_jobs(services, prepared.study.open_jobs, yes, budget=budget)
+        if budget is not None:
+            services = replace(services, limit=SpendingLimit.of_dollars(services.config.budget, budget))
+        document = _played(services, prepared, jobs)
+    show_document(document, lambda: models_lines(document, standard_output().room))
+    if target is not None:
+        write_file(target, comparison_html(document, "Models side by side"))
+    if document["interrupted"]:
+        raise Interrupted(f"interrupted; what was done is kept: {AGAIN}")
+
+
+def _played(services: Services, prepared: PreparedComparison, jobs: int) -> dict[str, Any]:
+    from engine.app.model_comparison import compare_models
+
+    with progress_bar() as on_done, interruptible() as stop:
+        try:
+            return compare_models(services, prepared, jobs, on_done, stop)
+        except PaperdeskError as error:
+            if error.exit_code in MENDED:
+                error.args = (f"{error}; {AGAIN}",)
+            raise
