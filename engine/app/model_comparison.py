@@ -120,7 +120,7 @@ def compare_books(services: Services, records: Records) -> Row:
         *(reader, run),
         exchanges=config.exchanges,
         risk_free=config.metrics.risk_free,
-        known=partial(known_of, services),
+        facts_of=partial(known_of, services),
     )
     if len(arms) < 2:
         raise UsageError(

@@ -57,10 +57,15 @@ def desk_performance(
 
 
 def book_arms(
-    reader: JournalReader, run: str, *, exchanges: Exchanges, risk_free: float, known: Callable[[str], tuple[str, str]]
+    reader: JournalReader,
+    run: str,
+    *,
+    exchanges: Exchanges,
+    risk_free: float,
+    facts_of: Callable[[str], tuple[str, str]],
 ) -> list[Arm]:
     """The owners' books of a desk up to the session of one of its runs, each as a run of its own with the models that
-    its owner's agents asked; none where the desk has one book. `known` has the training cut-off of models and the date
+    its owner's agents asked; none where the desk has one book. `facts_of` has the training cut-off of models and the date
     of their prices. Raises MissingData where no session is closed yet."""
     entry, arms = reader.run(run), []
     whole = _run_part(reader, entry)
@@ -69,7 +74,7 @@ def book_arms(
     for owner, run_part in owner_books(whole).items():
         use = _use(reader, entry, owner)
         models = ", ".join(use.models)
-        cutoff, as_of = known(models)
+        cutoff, as_of = facts_of(models)
         use = replace(use, spec=models, training_cutoff=cutoff, prices_as_of=as_of)
         document = performance(run_part, measure, use if use.calls else None)
         arms.append(
