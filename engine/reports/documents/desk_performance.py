@@ -65,8 +65,8 @@ def book_arms(
     facts_of: Callable[[str], tuple[str, str]],
 ) -> list[Arm]:
     """The owners' books of a desk up to the session of one of its runs, each as a run of its own with the models that
-    its owner's agents asked; none where the desk has one book. `facts_of` has the training cut-off of models and the date
-    of their prices. Raises MissingData where no session is closed yet."""
+    its owner's agents asked; none where the desk has one book. `facts_of` has the training cut-off of models and the
+    date of their prices. Raises MissingData where no session is closed yet."""
     entry, arms = reader.run(run), []
     whole = _run_part(reader, entry)
     symbols = _symbols((), entry, whole)
