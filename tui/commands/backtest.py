@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal
@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 @run_options
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Maximum model cost, including the part before a resume.")
 @abstain_option
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 99),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Runs of the same decisions: their noise is the least difference that counts.",
+)
 @click.option("--light", is_flag=True, help="Record settings, returns, trades and fingerprint alone; no baselines.")
 @click.option("--resume", metavar="RUN", help="Resume a stopped run, with its model or another --model.")
 @click.option(
@@ -49,6 +57,7 @@ def backtest_command(
     batch: bool,
     budget: Decimal | None,
     abstain_limit: int,
+    repeats: int,
     light: bool,
     resume: str | None,
     yes: bool,
@@ -62,6 +71,9 @@ def backtest_command(
     decision in two sessions in a row stops the run (75); --resume retries it, or another --model. A --budget below the
     maximum cost of one call is refused up front (2).
 
+    --repeats N plays a run N times (RUN, RUN-2, ...) and shows the first, how far the others are from it, and whether
+    its lead over buy and hold is more than the noise of the repeats (JSON: repeats, pairs, floor).
+
     With --batch the questions of agents that read the market alone (news, filings, intelligence, charts) go out for the
     whole window as one batch per step, to openai or anthropic. Waiting may be interrupted or killed: --resume collects
     the batch and sends nothing twice. Lines without an answer are asked one by one.
@@ -72,8 +84,7 @@ def backtest_command(
       paperdesk backtest --strategy macd --param fast=6
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29 --json
     """
-    from engine.app.research.run_spec import check_spec, settled
-    from engine.reports.documents.backtest import in_rows
+    from engine.app.research.run_spec import check_spec
     from engine.reports.stored import stored_document
     from engine.services import SpendingLimit, Spent
 
@@ -86,26 +97,63 @@ def backtest_command(
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
     spec = replace(spec, batch=spec.batch or batch)
     check_spec(spec, services.clock.now())
-    if spec.preset is not None:
-        from engine.app.bench.jobs import Job
-
-        if spec.batch:
-            _check_batches(services, spec)
-        agree_to_jobs(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget)
+    specs = [spec] if repeats == 1 else _repeated(services, spec, repeats, whole=not light and stopped is None)
+    _agree(services, specs, budget, yes=yes)
     if budget is not None:
         spent = Spent() if stopped is None else stopped.spent
         limit = SpendingLimit.of_dollars(services.config.budget, budget, spent)
         services = replace(services, limit=limit)
-    _run(services, spec, stopped, light=light)
-    document = stored_document(spec.run, light=True)
+    documents = []
+    for one in specs:
+        _run(services, one, stopped, light=light)
+        documents.append(stored_document(one.run, light=True))
+        if documents[-1]["interrupted"]:
+            break
+    _show_results(documents, repeats if len(documents) == len(specs) else 1)
+    if documents[-1]["interrupted"]:
+        raise Interrupted(_stopped(documents[-1]))
+
+
+def _show_results(documents: Sequence[dict[str, Any]], repeats: int) -> None:
+    """Print a backtest, with what its repeats add."""
+    from engine.reports.documents.backtest import in_rows
+    from engine.reports.documents.side_by_side import repeats_part
+
+    document = documents[0] if repeats == 1 else documents[0] | repeats_part(documents, repeats)
     if as_json():
         show_json_text(in_rows(document))
-    else:
-        from tui.text.backtest_text import summary_text
+        return
+    from tui.text.backtest_text import summary_text
+    from tui.text.runs_text import repeats_lines
 
-        show(summary_text(document, str(places.run_journal(spec.run)), standard_output()))
-    if document["interrupted"]:
-        raise Interrupted(_stopped(document))
+    show(summary_text(document, str(places.run_journal(document["run"])), standard_output()))
+    if repeats > 1:
+        show("\n".join(repeats_lines(document)))
+
+
+def _agree(services: Services, specs: Sequence[RunSpec], budget: Decimal | None, *, yes: bool) -> None:
+    """Ask for the cost of runs. Raises as `agree_to_jobs`, and ConfigError for batches that cannot be had."""
+    if specs[0].preset is not None:  # a rule loads nothing of the agents
+        from engine.app.bench.jobs import Job
+        from engine.app.research.run_spec import settled
+
+        if specs[0].batch:
+            _check_batches(services, specs[0])
+        agree_to_jobs(services, [Job(settled(services, one), None, one.run) for one in specs], yes, budget=budget)
+
+
+def _repeated(services: Services, spec: RunSpec, repeats: int, *, whole: bool) -> list[RunSpec]:
+    """A run and its repeats, of which there are none where the rules alone are asked."""
+    from engine.app.research.run_spec import settled
+    from engine.app.study import RULES_REPEAT, asks_service
+
+    if not whole:
+        raise click.UsageError("--repeats compares whole runs: leave out --light and --resume")
+    if not asks_service(services, settled(services, spec)):
+        click.echo(RULES_REPEAT, err=True)
+        return [spec]
+    others = (replace(_named(spec, f"{spec.run}-{number + 1}"), sample=number) for number in range(1, repeats))
+    return [spec, *others]
 
 
 def _check_batches(services: Services, spec: RunSpec) -> None:

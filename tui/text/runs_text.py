@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.text import counted
-from engine.reports.amounts import cost, gain, number, percent, ratio, stored
+from engine.reports.amounts import cost, gain, number, percent, portion, ratio, stored
 from engine.reports.performance import BENCHMARK
 from engine.reports.table import Column, sign_ink
 from tui.charts.plotting import equity_plot
@@ -129,6 +129,17 @@ def models_lines(document: Document, width: int) -> Iterator[str]:
     if document["notes"]:
         yield ""
         yield from document["notes"]
+
+
+def repeats_lines(document: Document) -> Iterator[str]:
+    """What repeats add to a backtest in plain text: how far they are apart, and what of a lead they leave."""
+    from engine.reports.comparison_page import difference_words, floor_words
+
+    own, (pair,) = document["repeats"], document["pairs"]
+    alike = "" if own["agreement"] is None else f", the same action in {portion(own['agreement'])} of decisions"
+    yield f"{counted(len(own['runs']), 'run')}: total return {percent(own['total_return'])} on average{alike}"
+    yield floor_words(document)
+    yield f"Mean daily difference to {pair['first']}: {difference_words(pair)}"
 
 
 def _family(family: Document, names: Mapping[str, str]) -> Iterator[str]:

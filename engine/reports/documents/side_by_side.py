@@ -142,15 +142,27 @@ def later_difference(before: Floats, after: Floats) -> Row | None:
 def _held(document: Document) -> Mapping[str, float]:
     """The returns of buy and hold by session; empty where the run has no baselines."""
     baseline = document.get("baselines", {}).get(BENCHMARK)
-    return {} if baseline is None else _returns(benchmark_document(document))
+    return {} if baseline is None else _returns(_benchmark_document(document))
 
 
-def benchmark_document(document: Document) -> Document:
+def repeats_part(documents: Sequence[Document], count: int) -> Row:
+    """What `count` repeats of a run add to the document of the first one: `repeats` in one row, `pairs` with buy and
+    hold, and `floor`. There is one document of a run that comes out alike every time."""
+    model = documents[0]["model"]
+    own = Arm(name=documents[0]["run"], model=None if model is None else model["spec"], documents=documents)
+    held = Arm(name=BENCHMARK, model=None, documents=[_benchmark_document(documents[0])])
+    every = documents if len(documents) > 1 else [*documents] * count
+    beside = side_by_side([held, own], [every], count=count)
+    return {"repeats": beside["models"][1], "pairs": beside["pairs"], "floor": beside["floor"]}
+
+
+def _benchmark_document(document: Document) -> Document:
     """Buy and hold over the sessions of a run in the form of a run of its own."""
     beside = document["baselines"][BENCHMARK]
     days = sessions_of(document)
     equity = [{"session": day, "value": value} for day, value in zip(days, beside["equity"], strict=True)]
-    return {**document, "run": None, "strategy": BENCHMARK, "model": None, **beside, "equity": equity}
+    nothing = dict.fromkeys(("run", "model", "luck", "unresolved_figures"))
+    return {**document, **nothing, "strategy": BENCHMARK, "decisions": [], **beside, "equity": equity}
 
 
 def _apart(low: float | None, high: float | None) -> bool | None:

@@ -147,6 +147,24 @@ def test_a_difference_below_the_noise_of_repeats_is_none(service: Models, run: R
     assert compared(run, "near:buyer,near:idle", "--repeats", "2")["floor"] == 0, "they answer alike every time"
 
 
+def test_repeats_of_a_backtest_give_the_floor_of_its_lead(service: Models, run: Run) -> None:
+    command = ("backtest", *WINDOW, "--model", "near:noisy", "--run", "one", "--repeats", "2", "--yes")
+    found = run(*command, "--json").json
+    row, (pair,) = found["repeats"], found["pairs"]
+    assert (found["run"], row["runs"]) == ("one", ["one", "one-2"]) and found["floor"] > 0
+    assert (pair["first"], pair["other"], pair["sessions"]) == ("buy-and-hold", "one", SESSIONS)
+    held = [float(one) for one in found["baselines"]["buy-and-hold"]["equity"]]
+    own = [run("report", "--run", name, "--json").json["metrics"]["total_return"] for name in row["runs"]]
+    assert row["total_return"] == pytest.approx(fmean(own)) and own[1] == 0 != own[0]
+    assert pair["below_floor"] is (abs(pair["value"]) <= found["floor"]) and len(held) == SESSIONS
+    again = run("runs", "compare", "one", "one-2", "--json").json
+    assert again["pairs"][0]["settings"] == [{"setting": "sample", "before": 0, "now": 1}] and again["floor"] > 0
+
+    rules = run("backtest", *WINDOW, "--model", "offline", "--without", "news,chart", "--repeats", "3")
+    assert rules.code == 0 and "not repeated" in rules.err and "Noise floor by the repeats: 0.0000%" in rules.out
+    assert run("backtest", "--light", "--repeats", "2").code == 2
+
+
 def test_a_model_that_says_nothing_usable_is_counted(service: Models, run: Run) -> None:
     found = compared(run, "near:buyer,near:mute", "--abstain-limit", "0")
     buyer, mute = found["models"]
