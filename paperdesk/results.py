@@ -125,7 +125,7 @@ class Run:
         """The metrics beside those of the baselines, for a notebook."""
         document = self.document
         heads = ["", name_of(document), "95 % interval", *document["baselines"]]
-        rows = ((row.title, row.own, row.interval, *row.beside) for row in metric_rows(document))
+        rows = ((row.title, row.own, row.interval, *row.beside) for row in metric_rows(document, spread=True))
         cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
         titles = "".join(f"<th>{escape(head)}</th>" for head in heads)
         lines = "".join(f"<tr>{row}</tr>" for row in cells)

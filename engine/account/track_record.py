@@ -113,16 +113,16 @@ def _decided(run_part: RunPart, symbol: Symbol) -> tuple[Floats | None, Floats |
     """A symbol's close at every session, and the position that was decided on at it, whatever the limits and the books
     made of it: an agent's BUY is 1, SELL -1, HOLD 0, and unchanged where it abstained; of a strategy the weight that it
     asked for. None where a close, or every decision, is not known. Source: InvestorBench A.2, equation 8 [I9]."""
-    points = run_part.equity
-    if any(symbol not in point.prices for point in points):
+    points, targets = run_part.equity, run_part.target_weights
+    actions = {made.key.session: made.proposal.action for made in run_part.decisions if made.key.symbol == symbol}
+    if (targets is None and not actions) or any(symbol not in point.prices for point in points):
         return None, None
     prices = floats(point.prices[symbol] for point in points)
-    if run_part.target_weights is not None:
-        return prices, floats(run_part.target_weights[symbol])
-    actions = {made.key.session: made.proposal.action for made in run_part.decisions if made.key.symbol == symbol}
+    if targets is not None:
+        return prices, floats(targets[symbol])
     sides, side = [], 0
     for point in points:
         action = actions.get(point.session, Action.HOLD)
         side = side if action is Action.ABSTAIN else DIRECTIONS.get(action, 0)
         sides.append(side)
-    return prices, floats(sides) if actions else None
+    return prices, floats(sides)

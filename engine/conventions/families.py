@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.conventions.metrics import FEWEST, RESAMPLES, Floats, block_length
+from engine.conventions.metrics import FEWEST, Floats, block_length
 
 FALSE_DISCOVERIES = 0.05
 """The share of discoveries that may be false."""
+RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def family(gaps: Floats, seed: int = 0) -> Family | None:
         return None
     means = gaps.mean(axis=1)
     length = max(1, round(max(block_length(row) for row in gaps)))
-    starts = np.random.default_rng(seed).integers(0, days, (RESAMPLES // 2, math.ceil(days / length)))
+    starts = np.random.default_rng(seed).integers(0, days, (RESAMPLES, math.ceil(days / length)))
     sums = np.cumsum(np.pad(gaps, ((0, 0), (1, length)), mode="wrap"), axis=1)
     blocks = sums[:, length : length + days] - sums[:, :days]
     off = np.array([row[starts].sum(axis=1) for row in blocks]) / (starts.shape[1] * length) - means[:, None]

@@ -8,14 +8,15 @@ ratio). Sharpe ratios here are per session unless they are called yearly.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.conventions.metrics import FEWEST, NONE, Floats, Interval, daily_mean_interval, deviation, ratio
+from engine.conventions.metrics import FEWEST, NONE, Floats, Interval, Track, daily_mean_interval, deviation, ratio
 
 DISPERSION = 0.5
 """Assumed standard deviation of the yearly Sharpe ratios of trials without skill, as sharpebench assumes it."""
@@ -115,10 +116,9 @@ def value_at_risk(returns: Floats) -> float | None:
     return float(-np.percentile(returns, 5)) if len(returns) >= FEWEST else None
 
 
-def random_traders(
-    prices: Sequence[Floats], *, long: float, short: float, turnover: float, cost: float, seed: int = 0
-) -> Floats:
-    """The total returns of TRADERS random traders, in order.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RandomTraders:
+    """TRADERS random traders.
 
     Each has an equal share of its money for every symbol, is in it whole or out of it, and draws anew at random
     sessions: as often as gives the turnover, and in with the probability that gives the exposure, both on average.
@@ -128,29 +128,73 @@ def random_traders(
     turnover: the amount traded in the whole window, as a multiple of the money.
     cost: of a trade, as a fraction of its amount.
     """
-    size, days = max(1.0, long + short), len(prices[0])
-    states = np.array([0.0, size, -size])
-    chances = np.array([1 - (long + short) / size, long / size, short / size])
-    bounds = np.cumsum(chances)
-    change = float(chances @ np.abs(states[:, None] - states) @ chances)
-    often = (turnover - long - short) / ((days - 1) * change) if days > 1 and change > 0 else 0.0
-    anew = -math.log1p(-min(max(often, 0.0), 0.99)) * TRADERS * days  # two may fall on one session
-    random, worth, begun = np.random.default_rng(seed), np.zeros(TRADERS), np.arange(0, TRADERS * days, days)
-    for moves in prices:
-        # All traders in one row, day by day: stretches begin with each trader's first day and where one draws anew.
-        begins = np.zeros(TRADERS * days, bool)
-        begins[begun] = begins[random.integers(0, TRADERS * days, round(anew))] = True
-        starts = np.flatnonzero(begins)
-        draw, first = random.random(len(starts)), np.searchsorted(starts, begun)
-        drawn = (draw > bounds[0]).astype(np.intp) + (draw > bounds[1])
-        traded = np.abs(np.diff(states[drawn], prepend=0.0))
-        traded[first] = np.abs(states[drawn[first]])
-        # What has lost everything has no logarithm: a hundred-millionth of it is as little.
-        grown = np.cumsum(np.log(np.maximum(1 + np.outer(states, np.pad(moves, (1, 0))), 1e-8)), axis=1)
-        ends = np.append(starts[1:], TRADERS * days) - 1
-        stretches = grown[drawn, ends % days + 1] - grown[drawn, starts % days]
-        worth += np.exp(np.add.reduceat(stretches + traded * math.log1p(-cost), first)) / len(prices)
-    return np.sort(worth - 1)
+
+    prices: Sequence[Floats]
+    long: float
+    short: float
+    turnover: float
+    cost: float
+    seed: int = 0
+
+    def returns(self) -> Floats:
+        """The total return of each."""
+        days, worth = len(self.prices[0]), np.zeros(TRADERS)
+        for moves, (starts, states) in zip(self.prices, self._draws(), strict=True):
+            first, day = np.searchsorted(starts, np.arange(0, TRADERS * days, days)), starts % days
+            until = np.append(day[1:], 0)
+            until[until == 0] = days
+            traded = np.abs(np.diff(self._held[states], prepend=0.0))
+            traded[first] = np.abs(self._held[states[first]])
+            grown = np.cumsum(_growth(np.outer(self._held, np.pad(moves, (1, 0)))), axis=1)
+            stretches = grown[states, until] - grown[states, day]
+            paid = traded * math.log1p(-self.cost)
+            worth += np.exp(np.add.reduceat(stretches + paid, first)) / len(self.prices)
+        return worth - 1
+
+    def record(self, trader: int, beside: Track) -> tuple[Track, int]:
+        """The record of one with the money, and against the benchmark, of another record, and how often it traded."""
+        days, invested, traded, trades = len(self.prices[0]), np.zeros(len(self.prices[0])), 0.0, 0
+        equity = np.zeros(days + 1)
+        for moves, (starts, states) in zip(self.prices, self._draws(), strict=True):
+            own = slice(*np.searchsorted(starts, (trader * days, (trader + 1) * days)))
+            lengths = np.diff(np.append(starts[own] - trader * days, days))
+            held = np.repeat(self._held[states[own]], lengths)
+            changes = np.abs(np.diff(held, prepend=0.0))
+            grown = np.cumsum(_growth(held * moves) + changes * math.log1p(-self.cost))
+            worth = np.exp(np.append(0.0, grown)) * float(beside.equity[0]) / len(self.prices)
+            equity += worth
+            invested += np.abs(held) * worth[1:]
+            traded, trades = traded + float(changes @ worth[:-1]), trades + int(np.count_nonzero(changes))
+        record = replace(beside, equity=equity, invested=invested, traded=traded, prices=None, positions=None)
+        return record, trades
+
+    @property
+    def _held(self) -> Floats:
+        """The shares that a trader may hold of a symbol: nothing, all that it is long in, or short."""
+        size = max(1.0, self.long + self.short)
+        return np.array([0.0, size, -size])
+
+    def _draws(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp]]]:
+        """By symbol, where traders draw what: all their days in one row, in which stretches begin with each trader's
+        first day and where one draws anew, and the number of what is held in each stretch."""
+        size, days = self._held[1], len(self.prices[0])
+        chances = np.array([1 - (self.long + self.short) / size, self.long / size, self.short / size])
+        bounds = np.cumsum(chances)
+        change = float(chances @ np.abs(self._held[:, None] - self._held) @ chances)
+        often = (self.turnover - self.long - self.short) / ((days - 1) * change) if days > 1 and change > 0 else 0.0
+        anew = -math.log1p(-min(max(often, 0.0), 0.99)) * TRADERS * days  # two may fall on one session
+        random, begun = np.random.default_rng(self.seed), np.arange(0, TRADERS * days, days)
+        for _ in self.prices:
+            begins = np.concatenate([begun, random.integers(0, TRADERS * days, round(anew))]).astype(np.int32)
+            begins.sort()
+            starts = begins[np.diff(begins, prepend=-1) > 0]
+            draw = random.random(len(starts))
+            yield starts, (draw > bounds[0]).astype(np.intp) + (draw > bounds[1])
+
+
+def _growth(moves: Floats) -> Floats:
+    """Logarithms of growth. What has lost everything has none: a hundred-millionth of it is as little."""
+    return np.asarray(np.log(np.maximum(1 + moves, 1e-8)))
 
 
 def percentile(grown: float, others: Floats) -> float:

@@ -117,7 +117,6 @@ FEWEST = 20
 """Number of days below which no interval is given."""
 FEWEST_GROUPS = 8
 """The same for values in groups."""
-RESAMPLES = 4000
 _NORMAL_95 = 1.959964
 """The normal distribution lies by 95 % within this many deviations."""
 
@@ -152,16 +151,16 @@ def daily_mean_interval(values: Floats) -> Interval:
     return _studentized(float(values.mean()), values)
 
 
-def mean_interval(values: Floats, groups: NDArray[np.intp], seed: int = 0) -> Interval:
-    """95 % interval of a mean whose values come in groups (numbers from 0 on): whole groups are resampled, since what
-    was decided on one session goes together. None below FEWEST_GROUPS of them."""
+def mean_interval(values: Floats, groups: NDArray[np.intp]) -> Interval:
+    """95 % interval of a mean whose values come in groups (numbers from 0 on), in order of time: a group counts as a
+    day, since what was decided on one session goes together. None below FEWEST_GROUPS of them."""
     count = int(groups.max()) + 1 if len(groups) else 0
     if count < FEWEST_GROUPS:
         return NONE
+    estimate = float(values.mean())
     sums, sizes = np.bincount(groups, values, count), np.bincount(groups, minlength=count)
-    drawn = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
-    low, high = np.percentile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), [2.5, 97.5])
-    return float(low), float(high)
+    low, high = _studentized(estimate, (sums - estimate * sizes) / sizes.mean())
+    return max(low, float(values.min())), min(high, float(values.max()))  # a share is no more than all
 
 
 def block_length(values: Floats) -> float:
@@ -171,7 +170,7 @@ def block_length(values: Floats) -> float:
     if not deviation(values, 0):
         return 1.0
     few = max(5, int(math.log10(days)))
-    most, band = math.ceil(math.sqrt(days)) + few, 2 * math.sqrt(math.log10(days) / days)
+    most, band = min(math.ceil(math.sqrt(days)) + few, days - 2), 2 * math.sqrt(math.log10(days) / days)
     products = np.array([centred[lag:] @ centred[: days - lag] for lag in range(most + 1)])
     squares = np.cumsum(centred * centred)
     ends = np.array([(squares[-1] - squares[lag]) * squares[days - lag - 2] for lag in range(most + 1)])
@@ -210,7 +209,7 @@ def difference_interval(before: Floats, after: Floats) -> Interval:
     return centre - half, centre + half
 
 
-def _studentized(estimate: float, influence: Floats) -> Interval:
+def _studentized(estimate: float, influence: Floats) -> tuple[float, float]:
     """95 % interval of an estimate that moves by the mean of the influence of each day.
 
     Its standard error is of overlapping blocks of days, at least 2 n^(1/3) long; how far it may be off itself is in the

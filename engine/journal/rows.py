@@ -129,7 +129,7 @@ def unpack(row: MutableMapping[str, Any]) -> None:
 
 def packed(text: str) -> bytes:
     """A text, compressed. Prompts and answers come down to a quarter at little cost."""
-    return zlib.compress(text.encode())
+    return zlib.compress(text.encode(), 4)
 
 
 def unpacked(data: bytes) -> str:

@@ -376,13 +376,13 @@ class InputWorth:
     return_effect: Mean
 
 
-def input_worths(decisions: Sequence[Attributed], seed: int = 0) -> tuple[InputWorth, ...]:
+def input_worths(decisions: Sequence[Attributed]) -> tuple[InputWorth, ...]:
     """A row per input and character, in the order in which they come."""
     names = dict.fromkeys(effect.without[0] for one in decisions for effect in (*one.inputs, *one.characters))
-    return tuple(_worth(name, decisions, seed) for name in names)
+    return tuple(_worth(name, decisions) for name in names)
 
 
-def _worth(name: str, decisions: Sequence[Attributed], seed: int) -> InputWorth:
+def _worth(name: str, decisions: Sequence[Attributed]) -> InputWorth:
     pairs = [
         (one, effect) for one in decisions for effect in (*one.inputs, *one.characters) if effect.without == (name,)
     ]
@@ -390,17 +390,17 @@ def _worth(name: str, decisions: Sequence[Attributed], seed: int) -> InputWorth:
     effects = [one.effect_on_return(effect) for one, effect in pairs]
     return InputWorth(
         without=name,
-        changed=_mean([float(effect.changed) for _, effect in pairs], sessions, seed),
-        mean_change=_mean([float(abs(effect.change)) for _, effect in pairs], sessions, seed),
-        return_effect=_mean(effects, sessions, seed),
+        changed=_mean([float(effect.changed) for _, effect in pairs], sessions),
+        mean_change=_mean([float(abs(effect.change)) for _, effect in pairs], sessions),
+        return_effect=_mean(effects, sessions),
     )
 
 
-def _mean(values: Sequence[float | None], sessions: Sequence[date], seed: int) -> Mean:
+def _mean(values: Sequence[float | None], sessions: Sequence[date]) -> Mean:
     known = [(value, day) for value, day in zip(values, sessions, strict=True) if value is not None]
     if not known:
         return Mean(None, None, None, 0)
     days = sorted({day for _, day in known})
     groups = np.array([days.index(day) for _, day in known], dtype=np.intp)
     floats = np.array([value for value, _ in known])
-    return Mean(float(floats.mean()), *mean_interval(floats, groups, seed), len(known))
+    return Mean(float(floats.mean()), *mean_interval(floats, groups), len(known))

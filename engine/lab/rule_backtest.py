@@ -98,11 +98,13 @@ class Prices:
     histories: by symbol.
     actions: the corporate actions to apply; None where the prices hold them already.
     last: the session that they reach: a symbol that ends before has stopped trading. None: the last that is traded.
+    closes: by session those of every symbol that has traded by then, made once for all runs at these prices.
     """
 
     histories: Mapping[Symbol, PriceHistory]
     actions: Actions | None
     last: date | None = None
+    closes: dict[date, dict[Symbol, Decimal]] = field(default_factory=dict)
 
 
 Shared = dict[tuple[object, ...], tuple[Mapping[Symbol, Coverage], Market, Prices]]
@@ -225,6 +227,7 @@ class RuleRun:
             closes.histories,
             prices.actions,
             last=prices.last or sessions[-1],
+            closes=prices.closes,
         )
         orders = RuleOrders(broker, closes, self.cash, name=strategy.name, run=self.spec.run)
         equity: list[EquityPoint] = []

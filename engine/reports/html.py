@@ -55,7 +55,7 @@ def html(document: Mapping[str, Any]) -> str:
     """The whole page. Every text of a model or a source is escaped."""
     from markupsafe import Markup
 
-    metrics, place = metric_rows(document), partial(open_command, **_record(document))
+    metrics, place = metric_rows(document, spread=True), partial(open_command, **_record(document))
     return rendered(
         "report.html.j2",
         d=document,

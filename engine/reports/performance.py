@@ -14,7 +14,7 @@ from decimal import Decimal
 from engine.account.time_weighted import is_external, net_deposits
 from engine.account.track_record import symbol_track, track_of
 from engine.conventions.catalog import Convention
-from engine.conventions.metrics import Metrics
+from engine.conventions.metrics import Metrics, Track
 from engine.domain.market import LISTED, Exchange, Exchanges, Symbol, is_crypto
 from engine.domain.order import EXACT, ZERO, Fill, Side
 from engine.domain.run import EquityPoint, Result, RunPart
@@ -69,9 +69,12 @@ class Measure:
     def of_run(self, run_part: RunPart, benchmark: RunPart | None = None, model_cost: Decimal | None = ZERO) -> Metrics:
         """The metrics of a part; `benchmark` has to be over the same sessions, `model_cost` is None where it is not
         known."""
+        return self.convention.metrics(self.track(run_part, benchmark, model_cost))
+
+    def track(self, run_part: RunPart, benchmark: RunPart | None = None, model_cost: Decimal | None = ZERO) -> Track:
+        """The record that these metrics are of."""
         periods = self.periods_per_year
-        track = track_of(run_part, periods, benchmark=benchmark, model_cost=model_cost, risk_free=self.risk_free)
-        return self.convention.metrics(track)
+        return track_of(run_part, periods, benchmark=benchmark, model_cost=model_cost, risk_free=self.risk_free)
 
     def of_symbol(self, run_part: RunPart, symbol: Symbol, benchmark: RunPart | None = None) -> Metrics:
         """The metrics that the part would have had if only this symbol had earned or lost anything; so for the

@@ -110,23 +110,26 @@ def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from breakdowns(document["model"])
 
 
-def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
-    """The metrics of the run beside those of its baselines, in the convention's order."""
-    named = document["convention"]
+def metric_rows(document: Mapping[str, Any], *, spread: bool = False) -> list[MetricRow]:
+    """The metrics of the run beside those of its baselines, in the convention's order; the return of random traders
+    with their 5th and 95th percentile where there is room for the `spread`."""
+    named, random = document["convention"], (document.get("luck") or {}).get("random")
     rows = []
     for name, value in document["metrics"].items():
         if name in _BOUNDS or (name == "excess_return" and document.get("luck")):
             continue  # people read the excess of `luck`, whose interval says something
         title, short = _TITLES.get(name, (name, name))
         low, high = (document["metrics"].get(bound) for bound in _INTERVALS.get(name, ("", "")))
-        beside = (figure(named, name, other["metrics"].get(name)) for other in document["baselines"].values())
+        beside = {held: figure(named, name, one["metrics"].get(name)) for held, one in document["baselines"].items()}
+        if spread and random and name == "total_return":
+            beside["random"] += f" ({percent(random['p5'])} to {percent(random['p95'])})"
         row = MetricRow(
             name=name,
             title=title,
             short=short,
             own=figure(named, name, value),
             interval=_interval(named, name, low, high),
-            beside=tuple(beside),
+            beside=tuple(beside.values()),
         )
         rows.append(row)
     return rows

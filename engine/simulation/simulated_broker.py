@@ -94,8 +94,9 @@ class SimulatedBroker:
     the corporate actions to apply (none on an adjusted basis, which holds them already). `closed` is the last session
     that the starting books have already been through; without it they begin just before the first session opened.
     `last` is the last session of the window: a symbol whose bars end before it stops trading there, for good. Cash
-    is rounded to the rules' money step. Raises MissingData for a position without prices, UsageError for impossible
-    rules.
+    is rounded to the rules' money step. `closes`, by session, are those of every symbol that brokers of these histories
+    share: where they are given, points have them, and what is not there yet is put there. Raises MissingData for a
+    position without prices, UsageError for impossible rules.
 
     Orders are day orders: one that cannot fill in its session, or fills in part, expires. Only one whose symbol has a
     bar without a trade waits for a later session, unless another order of the symbol takes its place. Cash never goes
@@ -113,8 +114,10 @@ class SimulatedBroker:
         *,
         closed: date | None = None,
         last: date | None = None,
+        closes: dict[date, dict[Symbol, Decimal]] | None = None,
     ) -> None:
         self.rules = rules
+        self._shared = closes
         self.fills: list[Fill] = []
         """All fills so far, in order."""
         self.cash_flows: list[CashFlow] = []
@@ -166,13 +169,13 @@ class SimulatedBroker:
         known = self._reported.get(order.id)
         if known is not None:
             return known
-        if order.state is OrderState.INTENDED:
-            order = order.moved(OrderState.SUBMITTING)
+        begun = (OrderState.SUBMITTING,) if order.state is OrderState.INTENDED else ()
         if order.symbol not in self._tapes:
-            return self._end(order, OrderState.REJECTED, f"{order.symbol} is not traded here")
+            return self._end(order.moved(*begun), OrderState.REJECTED, f"{order.symbol} is not traded here")
         if min(order.notional or ZERO, order.quantity or ZERO) < 0 or not (order.notional or order.quantity):
-            return self._end(order, OrderState.REJECTED, "an order needs a quantity or notional above zero")
-        self._pending.append(order.moved(OrderState.ACKNOWLEDGED))
+            problem = "an order needs a quantity or notional above zero"
+            return self._end(order.moved(*begun), OrderState.REJECTED, problem)
+        self._pending.append(order.moved(*begun, OrderState.ACKNOWLEDGED))
         self._after[order.id] = after or order.session
         update = self._reported[order.id] = OrderUpdate(order.id, OrderState.ACKNOWLEDGED)
         return update
@@ -223,8 +226,7 @@ class SimulatedBroker:
             self._fill_pending(session)
         self._opened, self._closed = None, session
         self._close_out_ended(session)
-        same_close = self.rules.fill_at is FillAt.SAME_CLOSE
-        prices = self._known_closes(session) if same_close else self._last_closes(session)
+        prices = self._prices(session)
         point = EquityPoint(session, self._portfolio.value(prices), self._portfolio, prices)
         return point, self._activity_since(fills, flows)
 
@@ -282,6 +284,15 @@ class SimulatedBroker:
                 raise MissingData(f"{symbol} is held on {session} and has no price by then; import earlier ones")
             closes[symbol] = tape.history.close_at(row)
         return closes
+
+    def _prices(self, session: date) -> dict[Symbol, Decimal]:
+        """The closes that the books of a session have."""
+        if self._shared is None:
+            same_close = self.rules.fill_at is FillAt.SAME_CLOSE
+            return self._known_closes(session) if same_close else self._last_closes(session)
+        if session not in self._shared:
+            self._shared[session] = self._known_closes(session)
+        return self._shared[session]
 
     def _known_closes(self, session: date) -> dict[Symbol, Decimal]:
         """The last close of every symbol that has traded by then."""
@@ -445,7 +456,7 @@ class SimulatedBroker:
         return self._model.rounded_down(EXACT.divide(notional, price))
 
     def _end(self, order: Order, state: OrderState, detail: str, filled: Decimal = ZERO) -> OrderUpdate:
-        update = OrderUpdate(order.id, order.moved(state).state, filled, detail)
+        update = OrderUpdate(order.id, order.after(state), filled, detail)
         if since := self._waited.pop(order.id, None):
             end = f"{state} on {self._opened}" if self._opened else str(state)
             why = f" ({detail})" if detail else ""

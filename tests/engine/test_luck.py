@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from engine.app.records.trial_index import count_trials, spec_trial
 from engine.conventions.luck import (
+    RandomTraders,
     against_market,
     best_by_chance,
     deflated_sharpe,
@@ -22,7 +23,6 @@ from engine.conventions.luck import (
     overfitting,
     percentile,
     probabilistic_sharpe,
-    random_traders,
     value_at_risk,
 )
 from engine.domain.run import RunSpec, TrialKind
@@ -82,10 +82,11 @@ def test_a_run_is_held_against_the_market() -> None:
 )
 def test_random_traders_trade_as_much_and_hold_as_much(long: float, short: float, turnover: float) -> None:
     still = [np.zeros(250)] * 2
-    costs = random_traders(still, long=long, short=short, turnover=turnover, cost=0.0001)
+    costs = RandomTraders(prices=still, long=long, short=short, turnover=turnover, cost=0.0001).returns()
     assert float(np.log1p(costs).mean()) / math.log1p(-0.0001) == pytest.approx(turnover, rel=0.05)
     rising = [np.full(250, 0.00001)] * 2
-    grown = random_traders(rising, long=long, short=short, turnover=turnover, cost=0.0)
+    traders = RandomTraders(prices=rising, long=long, short=short, turnover=turnover, cost=0.0)
+    grown = traders.returns()
     assert float(grown.mean()) / 0.0025 == pytest.approx(long - short, abs=0.03)
 
 

@@ -47,7 +47,7 @@ def run_attribution_lines(document: Row, width: int) -> Iterator[Line]:
     yield from paragraph(
         "Without an input: the share of decisions that change, the mean absolute change of the signed size "
         "(points of the portfolio), and what leaving it out would have added to the return of the next session (basis "
-        "points). Intervals resample whole sessions; there are none below 8 sessions.",
+        "points). Intervals take the decisions of a session together; there are none below 8 sessions.",
         width,
         "",
     )

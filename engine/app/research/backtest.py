@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from engine.app.research.agent_run import FirstPart
     from engine.preset import Preset
 
-BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "random", "cash")
-"""The strategies that every result is compared with."""
+BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "cash")
+"""The strategies that every result is compared with, beside random traders (engine.reports.documents.luck)."""
 
 NEVER_TRADED = "the run never traded: its figures are those of cash"
 FROM_SESSION = (

@@ -22,7 +22,7 @@ from engine.domain.order import ZERO
 from engine.domain.run import ModelUse, Result, RunPart
 from engine.domain.text import money, plain
 from engine.reports.documents import row_json
-from engine.reports.documents.luck import luck
+from engine.reports.documents.luck import luck, random_beside
 from engine.reports.documents.settings import spec_settings
 from engine.reports.performance import BENCHMARK, Measure, Report, owner_books, profit, through
 
@@ -46,10 +46,15 @@ def document_text(report: Report) -> str:
     spec, test, measure = result.spec, result.test, _measure(report)
     last = test.equity[-1].session if test.equity else None
     baselines = {name: through(beside.test, last) for name, beside in report.baselines.items()}
+    held, cost = baselines.get(BENCHMARK), float(spec.rules.cost_rate) if spec.rules else 0.0
+    track, measured = measure.track(test, held), performance(test, measure, result.model, baselines)
+    random = random_beside(test, track, measure, held, cost)
+    if random is not None:
+        measured["baselines"]["random"] = random.baseline(track, measure)
     content = {
         **_head(report, measure),
-        **performance(test, measure, result.model, baselines),
-        "luck": luck(test, measure, baselines.get(BENCHMARK), float(spec.rules.cost_rate) if spec.rules else 0.0),
+        **measured,
+        "luck": luck(test, track, random),
         "warm_up": _warm_up(result, measure),
         **_tail(result),
     }
@@ -82,7 +87,7 @@ def light_document(report: Report) -> Document:
         **_extent(test),
         "convention": measure.convention.name,
         "metrics": measure.of_run(test, None, ZERO if result.model is None else result.model.cost),
-        "luck": luck(test, measure, None, 0.0),
+        "luck": luck(test, measure.track(test), None),
         "returns": list(daily_returns(test)),
         "trades": books["trades"],
         "model": None if result.model is None else row_json.model_use(result.model),
@@ -140,7 +145,7 @@ def performance(
         **_per_owner(run_part, measure, held),
         "baselines": {name: _baseline(beside, measure, held) for name, beside in baselines.items()},
         **books,
-        "closes": row_json.closes(equity, symbols, (one.equity for one in baselines.values())),
+        "closes": row_json.closes(equity, symbols),
         "unresolved_figures": sum(unresolved.values()),
         "model": None if use is None else row_json.model_use(use, unresolved),
         "fingerprint": _fingerprint(books),

@@ -47,7 +47,7 @@ def desk_performance(
         "settings": settings,
         "periods_per_year": measure.periods_per_year,
         **performance(run_part, measure, use if use.calls else None),
-        "luck": luck(run_part, measure, None, 0.0),
+        "luck": luck(run_part, measure.track(run_part), None),
         "equity": _equity(run_part),
         "warm_up": None,
         "dropped": {},

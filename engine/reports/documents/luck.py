@@ -4,7 +4,9 @@ window. What cannot be had is null, and `notes` say why."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from itertools import groupby
 from math import prod
 from operator import itemgetter
@@ -12,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.account.track_record import symbol_track, track_of
+from engine.account.track_record import symbol_track
 from engine.conventions.luck import (
     TRADERS,
+    RandomTraders,
     against_market,
     best_by_chance,
     deflated_sharpe,
@@ -22,13 +25,12 @@ from engine.conventions.luck import (
     overfitting,
     percentile,
     probabilistic_sharpe,
-    random_traders,
     value_at_risk,
 )
-from engine.conventions.metrics import FEWEST, METRICS, Floats, simple_returns, total_return
+from engine.conventions.metrics import FEWEST, METRICS, Floats, Track, simple_returns, total_return
 from engine.domain.market import Symbol
 from engine.domain.run import RunPart, Trial
-from engine.domain.text import counted
+from engine.domain.text import counted, money
 from engine.journal.reader import JournalReader
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
@@ -39,10 +41,38 @@ SCHEMA = 1
 """The version of the list of trials."""
 
 
-def luck(run_part: RunPart, measure: Measure, held: RunPart | None, cost: float) -> Row:
-    """The luck of a part of a run but for the count of trials. `held` is buy and hold over the same sessions, `cost`
-    of a trade is a fraction of its amount."""
-    track = track_of(run_part, measure.periods_per_year, benchmark=held, risk_free=measure.risk_free)
+@dataclass(frozen=True, slots=True)
+class Random:
+    """The random traders beside a run, and the total return of each."""
+
+    traders: RandomTraders
+    returns: Floats
+
+    def row(self, grown: float | None) -> Row:
+        """The luck of a total return among theirs."""
+        assert grown is not None  # there are none beside a run without one
+        shares = {f"p{share}": float(self.returns[self._trader(share)]) for share in (5, 50, 95)}
+        return {"traders": TRADERS, "percentile": percentile(grown, self.returns), **shares}
+
+    def baseline(self, beside: Track, measure: Measure) -> Row:
+        """The one with the median return as a baseline of the run with a record."""
+        track, trades = self.traders.record(self._trader(50), beside)
+        equity = [money(Decimal(f"{value:.2f}")) for value in track.equity]
+        return {
+            "initial_value": equity[0],
+            "final_value": equity[-1],
+            "metrics": measure.convention.metrics(track),
+            "trades": trades,
+            "equity": equity[1:],
+        }
+
+    def _trader(self, share: int) -> int:
+        """The one whose return is that of a percentile."""
+        return int(np.argsort(self.returns)[TRADERS * share // 100 - 1])
+
+
+def luck(run_part: RunPart, track: Track, random: Random | None) -> Row:
+    """The luck of a part of a run but for the count of trials; `track` is its record beside buy and hold's."""
     returns = simple_returns(track.equity)
     returns = np.empty(0) if returns is None else returns
     market = None if track.benchmark is None else simple_returns(track.benchmark)
@@ -50,14 +80,13 @@ def luck(run_part: RunPart, measure: Measure, held: RunPart | None, cost: float)
     excess, periods = returns - track.risk_free / track.periods_per_year, track.periods_per_year
     exposure = METRICS["desk"](track)["exposure"] if len(market) else None
     found = against_market(returns[: len(market)], market, exposure, periods, track.risk_free)
-    random = None if held is None or not len(market) else _random(run_part, measure, held, cost)
     low, high = found.excess_interval
     made = {
         "trials": None,
         "psr": probabilistic_sharpe(excess),
         "deflated_sharpe": None,
         "minimum_track_record": minimum_track_record(excess),
-        "random": random,
+        "random": None if random is None else random.row(total_return(track.equity)),
         "excess_per_year": None if found.excess is None else {"value": found.excess, "low": low, "high": high},
         "beta": found.beta,
         "alpha": found.alpha,
@@ -132,22 +161,25 @@ def _overlap(window: tuple[date, date], other: tuple[date, date]) -> bool:
     return 2 * shared > min((last - first).days + 1 for first, last in (window, other))
 
 
-def _random(run_part: RunPart, measure: Measure, held: RunPart, cost: float) -> Row | None:
-    """Random traders with the run's turnover and exposure; None of a run that held nothing or lost everything."""
-    track = track_of(run_part, measure.periods_per_year)
-    grown = total_return(track.equity)
-    if grown is None or not run_part.fills or (track.equity <= 0).any():
+def random_beside(
+    run_part: RunPart, track: Track, measure: Measure, held: RunPart | None, cost: float
+) -> Random | None:
+    """Random traders with the run's turnover and exposure; None of a run that held nothing or lost everything. `held`
+    is buy and hold over the same sessions, `cost` of a trade is a fraction of its amount."""
+    market = None if track.benchmark is None else simple_returns(track.benchmark)
+    if held is None or market is None or len(market) != len(run_part.equity) or not run_part.fills:
+        return None
+    if total_return(track.equity) is None or (track.equity <= 0).any():
         return None
     long, short = _exposures(run_part)
-    others = random_traders(
-        [_moves(held, symbol, measure) for symbol in measure.symbols],
+    traders = RandomTraders(
+        prices=[_moves(held, symbol, measure) for symbol in measure.symbols],
         long=long,
         short=short,
         turnover=track.traded / float(track.equity[1:].mean()),
         cost=cost,
     )
-    low, middle, high = (float(value) for value in np.percentile(others, (5, 50, 95)))
-    return {"traders": TRADERS, "percentile": percentile(grown, others), "p5": low, "p50": middle, "p95": high}
+    return Random(traders, traders.returns())
 
 
 def _exposures(run_part: RunPart) -> tuple[float, float]:

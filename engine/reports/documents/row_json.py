@@ -83,19 +83,9 @@ def point(at: EquityPoint) -> Row:
     return {**fields(at, "session", "value"), "cash": money(at.portfolio.cash), "positions": positions}
 
 
-def closes(
-    points: Sequence[EquityPoint], symbols: Iterable[str], beside: Iterable[Sequence[EquityPoint]] = ()
-) -> dict[str, list[str | None]]:
-    """The price of each symbol at each close, as traded; null where neither these books knew one nor those of other
-    runs over the same sessions."""
-    others = [{at.session: at.prices for at in books} for books in beside]
-    found: dict[str, list[str | None]] = {symbol: [] for symbol in symbols}
-    for at in points:
-        known = [at.prices, *(other[at.session] for other in others if at.session in other)]
-        for symbol, row in found.items():
-            price = next((prices[symbol] for prices in known if symbol in prices), None)
-            row.append(None if price is None else money(price))
-    return found
+def closes(points: Sequence[EquityPoint], symbols: Iterable[str]) -> dict[str, list[str | None]]:
+    """The price of each symbol at each close, as traded; null where the books knew none."""
+    return {symbol: [money(at.prices[symbol]) if symbol in at.prices else None for at in points] for symbol in symbols}
 
 
 def decisions(made: Iterable[Decision], opinions: Iterable[Opinion]) -> list[Row]:

@@ -17,6 +17,10 @@ def test_a_result_says_how_lucky_it_is(run: Run, paperdesk_home: Path) -> None:
     luck = held["luck"]
     assert luck["trials"] == 1 and luck["deflated_sharpe"] == luck["psr"]
     assert luck["random"]["traders"] == 1000 and luck["random"]["percentile"] == 50.0
+    random = held["baselines"]["random"]
+    assert random["metrics"]["total_return"] == pytest.approx(luck["random"]["p50"], abs=1e-9)
+    assert len(random["equity"]) == held["sessions"] and random["trades"] >= 2
+    assert f"({luck['random']['p5']:+.2%} to {luck['random']['p95']:+.2%})" in run("report", "--format", "html").out
     assert luck["beta"] == pytest.approx(1) and luck["information_ratio"] is None
     assert luck["worst_month"]["month"] in ("2025-02", "2025-03")
     again = run("backtest", "--strategy", "random", *flags).json["luck"]
