@@ -85,7 +85,7 @@ def book_arms(
                     {
                         **document,
                         "preset": entry.name,
-                        "luck": luck(run_part, measure, None, 0.0),
+                        "luck": luck(run_part, measure.track(run_part), None),
                         "equity": [row_json.point(point) for point in run_part.equity],
                         "decisions": [{**row, "owner": ""} for row in document["decisions"]],
                     }
