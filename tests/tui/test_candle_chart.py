@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
 
 from engine.domain.chart import Line
@@ -118,6 +119,41 @@ async def test_a_click_puts_the_cursor_on_the_candle() -> None:
         assert chart.shown_view.cursor == 399
         await pilot.click(CandleChart, offset=(107, 10))
         assert chart.shown_view.cursor == 398
+
+
+async def test_the_mouse_drags_zooms_and_crosses_the_bar_under_it() -> None:
+    app = Desk(data(400))
+    async with app.run_test(size=(120, 40)) as pilot:
+        chart = app.query_one(CandleChart)
+        await pilot.mouse_down(CandleChart, offset=(40, 10))
+        await pilot.hover(CandleChart, offset=(60, 10))
+        await pilot.mouse_up(CandleChart, offset=(60, 10))
+        # Ten candles of two columns, and no cursor where the button was let go.
+        assert (chart.shown_view.end, chart.shown_view.cursor) == (390, None)
+        await pilot.hover(CandleChart, offset=(110, 10))
+        assert chart.pointed == 389 and chart.shown_view.cursor is None
+        close = f"╌{chart.data.close[389]:,.2f}"
+        assert close in "".join(chart.render_line(y).text for y in range(40))
+        chart.post_message(events.Leave(chart))
+        await pilot.pause()
+        assert chart.pointed is None and close not in "".join(chart.render_line(y).text for y in range(40))
+        bars = len(chart.rows_in_view)
+        for kind, fewer in ((events.MouseScrollUp, True), (events.MouseScrollDown, False)):
+            chart.post_message(kind(chart, 40, 10, 0, 0, 0, False, False, False))
+            await pilot.pause()
+            assert (len(chart.rows_in_view) < bars) is fewer
+        assert len(chart.rows_in_view) == bars
+
+
+@pytest.mark.parametrize("bars", [61, 70, 130, 520])
+async def test_zoomed_out_all_bars_fill_most_of_the_plot(bars: int) -> None:
+    app = Desk(data(bars))
+    async with app.run_test(size=(70, 40)) as pilot:
+        chart = app.query_one(CandleChart)
+        for _ in range(12):
+            await pilot.press("minus")
+        columns, width = chart.places()
+        assert chart.rows_in_view == range(bars) and columns[0] < width / 2
 
 
 async def test_rows_are_drawn_once_until_something_changes() -> None:

@@ -108,22 +108,29 @@ def plot_layout(data: ChartData, width: int, height: int) -> Layout:
 
 
 def render_candles(
-    data: ChartData, width: int, height: int, view: ChartView | None = None, style: ChartStyle | None = None
+    data: ChartData,
+    width: int,
+    height: int,
+    view: ChartView | None = None,
+    style: ChartStyle | None = None,
+    *,
+    layout: Layout | None = None,
 ) -> list[Strip]:
-    """Draw a chart of exactly `height` rows of `width` cells; no rows where either is not positive."""
+    """Draw a chart of exactly `height` rows of `width` cells; no rows where either is not positive. Without a layout
+    that of the data."""
     if width <= 0 or height <= 0:
         return []
-    return _Raster(data, width, height, view or ChartView(), style or ChartStyle()).strips()
+    layout = layout or plot_layout(data, width, height)
+    return _Raster(data, layout, height, view or ChartView(), style or ChartStyle()).strips()
 
 
 class _Raster:
     """One drawing of one chart: everything computed once, then painted from back to front."""
 
-    def __init__(self, data: ChartData, width: int, height: int, view: ChartView, style: ChartStyle) -> None:
-        self.data, self.view, self.style = data, view, style
-        self.layout = plot_layout(data, width, height)
-        self.candles = visible_candles(data, view, self.layout.plot_width)
-        self.canvas = Canvas(width, height)
+    def __init__(self, data: ChartData, layout: Layout, height: int, view: ChartView, style: ChartStyle) -> None:
+        self.data, self.layout, self.view, self.style = data, layout, view, style
+        self.candles = visible_candles(data, view, layout.plot_width)
+        self.canvas = Canvas(layout.width, height)
         self.glyphs = candle_glyphs(max(1, view.step), style.ascii_only)
         self.hollow = style.ascii_only or style.palette is None
         first, last = (self.candles[0].first, self.candles[-1].last) if self.candles else (0, -1)
@@ -187,10 +194,13 @@ class _Raster:
         return f"line{sum(line.role not in {'upper', 'lower'} for line in self.data.lines[:number])}"
 
     def _grid(self, columns: list[int]) -> None:
-        """Draw faint dots at the round prices, and under the dates that begin a month or a year."""
+        """Draw faint dots at the round prices, under the dates that begin a month or a year, and across at 100."""
+        dot = "." if self.style.ascii_only else "·"
+        if self.data.hundred is not None:
+            for x in range(self.layout.plot_width):
+                self.canvas.put(x, self.layout.title + self.scale.at(100, 1), dot, "muted")
         if self.layout.plot_width == self.layout.width:
             return
-        dot = "." if self.style.ascii_only else "·"
         for row, _ in self.scale.ticks():
             for x in range(0, self.layout.plot_width, 4):
                 self.canvas.put(x, self.layout.title + row, dot, "grid")
@@ -340,14 +350,14 @@ class _Raster:
         return [label.x for label in labels if label.major]
 
     def _cursor(self) -> None:
-        """Draw a dotted line through the candle under the cursor and mark its column on the date axis."""
+        """Draw dotted lines through the candle under the cursor, and mark its column on the date axis."""
         row = self.view.cursor
         here = next((c for c in self.candles if row is not None and c.first <= row <= c.last), None)
         if here is None:
             return
         x = here.x + self.glyphs.middle // 2
         line, across = ("|", "-") if self.style.ascii_only else ("┊", "╌")
-        if self.view.cross and self.scale.low <= here.close <= self.scale.high:
+        if self.scale.low <= here.close <= self.scale.high:
             level = self.layout.title + self.scale.at(here.close, 1)
             for column in range(self.layout.plot_width):
                 if self.canvas.chars[level][column] in " ·.":

@@ -8,11 +8,15 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
+from engine.domain.chart import Line
 from engine.errors import InvariantBroken
 
 if TYPE_CHECKING:
-    from engine.domain.chart import Line, Marker
+    from engine.domain.chart import Marker
     from engine.domain.decision import Decision
+
+Compared = tuple[str, Sequence[float | None]]
+"""A symbol that another is compared with, and its close at each bar of that one; None where it has none."""
 
 LARGEST = 1e15
 """Limit of prices that can be labelled; those beyond count as missing, also because they would overflow."""
@@ -33,6 +37,7 @@ class ChartData:
     decided: what was decided on the close of a bar, by its row: BUY, SELL, HOLD, ABSTAIN, or CUT where a limit left no
         order of it
     title: the name at the left of the top row
+    hundred: the row whose close all prices are counted from, as 100; None for prices in the quote currency
     """
 
     open: Sequence[float] = ()
@@ -45,6 +50,7 @@ class ChartData:
     markers: tuple[Marker, ...] = ()
     decided: Mapping[int, str] = field(default_factory=dict)
     title: str = ""
+    hundred: int | None = None
 
     def __post_init__(self) -> None:
         columns = {"highs": self.high, "lows": self.low, "closes": self.close, "days": self.days}
@@ -70,6 +76,22 @@ class ChartData:
             lines=tuple(replace(line, values=(*line.values, None)) for line in self.lines),
         )
 
+    def from_hundred(self, beside: Compared, rows: range) -> ChartData:
+        """The chart with the closes of another symbol as its only line, both from 100 at the first of some rows that
+        both have; without such a row as it is."""
+        name, closes = beside
+        pairs = ((row, self.close[row], closes[row]) for row in rows)
+        first = next(((row, own, other) for row, own, other in pairs if own and other and is_drawable(own)), None)
+        if first is None:
+            return self
+        row, own, other = first
+        opens, highs, lows, own_closes = (
+            [100 * price / own for price in column] for column in (self.open, self.high, self.low, self.close)
+        )
+        values = [None if close is None else 100 * close / other for close in closes[row:]]
+        line = Line(name, (*[None] * row, *values), "benchmark")
+        return replace(self, open=opens, high=highs, low=lows, close=own_closes, lines=(line,), hundred=row)
+
 
 NO_CHART = ChartData()
 
@@ -90,14 +112,12 @@ class ChartView:
     per: bars to a candle
     end: the row after the last bar in view; None for the newest
     cursor: the row of the bar under the cursor; None without a cursor
-    cross: True for a line across the chart at the close of that bar
     """
 
     step: int = 2
     per: int = 1
     end: int | None = None
     cursor: int | None = None
-    cross: bool = False
 
 
 class Candle(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line, Marker
 from engine.domain.market import NANO
-from tui.charts.chart_data import ChartData, decided_as
+from tui.charts.chart_data import ChartData, Compared, decided_as
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
@@ -31,8 +31,7 @@ TIMEFRAMES: Mapping[str, tuple[str, int, Callable[[date], tuple[int, ...]]]] = {
 MINUTES = "1min"
 """The timeframe of the present session, before those of days and more."""
 MINUTE = timedelta(minutes=1)
-COMPARE = "compare"
-INDICATORS = ("RSI", "MACD", "KDJ", COMPARE)
+INDICATORS = ("RSI", "MACD", "KDJ")
 BARS = 520
 """Bars of a chart at most."""
 
@@ -43,13 +42,15 @@ Series = Sequence[float | None]
 class SymbolChart:
     """A symbol's chart with what can be drawn under it.
 
-    panes: curves by indicator and name, a value per bar; of a comparison the closes.
+    panes: curves by indicator and name, a value per bar.
+    beside: the symbol that it is compared with, and that one's closes, a value per bar; None for none.
     decided: the decisions on closes within each bar, the latest last, by its row.
     fills: the trades within each bar, by its row.
     """
 
     data: ChartData = field(default_factory=ChartData)
     panes: Mapping[str, Mapping[str, Series]] = field(default_factory=dict)
+    beside: Compared | None = None
     decided: Mapping[int, Sequence[Decision]] = field(default_factory=dict)
     fills: Mapping[int, Sequence[Fill]] = field(default_factory=dict)
 
@@ -101,7 +102,8 @@ def symbol_chart(
             traded.setdefault(placed[fill.session], []).append(fill)
     return SymbolChart(
         data=_marked(data, traded, decided),
-        panes={**_indicators(data), COMPARE: _compared(data, symbol, *beside, group)},
+        panes=_indicators(data),
+        beside=_compared(data, symbol, *beside, group),
         decided=decided,
         fills=traded,
     )
@@ -137,7 +139,6 @@ def minute_chart(
         days=[bar.begins for bar in bars],
         title=f"{symbol} {MINUTES} UTC",
     )
-    panes = {**_indicators(data), COMPARE: {symbol: data.close}}
     begins, session = [bar.begins for bar in bars], bars[-1].begins.date()
     traded: dict[int, list[Fill]] = {}
     for time, fill in fills:
@@ -148,7 +149,7 @@ def minute_chart(
     for time, one in decisions:
         if one.key.session in (before, session):
             decided.setdefault(max(0, bisect_right(begins, time) - 1), []).append(one)
-    return SymbolChart(data=_marked(data, traded, decided), panes=panes, decided=decided, fills=traded)
+    return SymbolChart(data=_marked(data, traded, decided), panes=_indicators(data), decided=decided, fills=traded)
 
 
 def _rows(days: Sequence[date], group: Callable[[date], tuple[int, ...]]) -> list[int]:
@@ -224,23 +225,10 @@ def _known(values: Floats) -> list[float | None]:
 
 def _compared(
     data: ChartData, symbol: str, beside: str, market: MarketAsOf, group: Callable[[date], tuple[int, ...]]
-) -> Mapping[str, Series]:
-    """The closes of the symbol and of another at the symbol's bars."""
+) -> Compared | None:
+    """The closes of another symbol at the symbol's bars."""
     if not beside or beside == symbol or not market.count(beside):
-        return {symbol: data.close}
+        return None
     other = daily_chart(market.bars(beside, market.count(beside)))
     last = {group(day): close for day, close in zip(other.days, other.close, strict=True)}
-    return {symbol: data.close, beside: [last.get(group(day)) for day in data.days]}
-
-
-def from_hundred(closes: dict[str, Series]) -> tuple[int | None, dict[str, Series]]:
-    """The number of the first bar that all symbols have, None without one, and their closes from 100 at that bar."""
-    first = next((row for row, bar in enumerate(zip(*closes.values(), strict=True)) if all(bar)), None)
-    if first is None:
-        return None, closes
-    return first, {name: [None] * first + _over(series[first:]) for name, series in closes.items()}
-
-
-def _over(closes: Series) -> list[float | None]:
-    base = closes[0]
-    return [None if close is None or not base else 100 * close / base for close in closes]
+    return beside, [last.get(group(day)) for day in data.days]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -21,10 +21,11 @@ from tui.charts.plotting import PlotData
 from tui.desk import book_curves
 from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
+from tui.screens.chart_pane import ChartPane
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
-from tui.settings.keys import DESK, bindings, works
+from tui.settings.keys import CHART, DESK, bindings, works
 from tui.view.market_view import MarketView
 from tui.view.snapshot import OPENING, Snapshot, active_contexts, first_cycle_hint
 from tui.view.watchlist import DESK as DESK_GROUP
@@ -38,6 +39,10 @@ from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
 
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
+    from tui.view.desk_port import Source
+
 
 class DeskScreen(OrderActions):
     """The main screen: it watches the desk and runs a cycle."""
@@ -47,10 +52,13 @@ class DeskScreen(OrderActions):
     TABLE = "watchlist"
     SHOWS_ANY_SYMBOL = True
     PANES = ("watchlist", "chart", "agents", "positions", "orders", "equity", "why")
+    FIRST = "watchlist"
 
     def __init__(self) -> None:
         super().__init__()
         self.symbol = ""
+        self._left = ""
+        """The pane that had the focus before the chart stood alone."""
         self._groups: Mapping[str, tuple[str, ...]] = {}
         self._group = WatchedGroup()
         self._looked_up: tuple[object, ...] = ()
@@ -69,14 +77,14 @@ class DeskScreen(OrderActions):
                 yield Table(ORDERS, title="Open orders", empty=OPENING, id="orders", classes="pane")
                 yield CurvePlot(id="equity", classes="pane")
             with Vertical(id="middle", classes="column"):
-                yield CandleChart(id="chart", classes="pane")
+                yield ChartPane()
                 yield AgentPanes(id="agents", classes="pane")
             yield DecisionSummary(id="why", classes="pane")
         yield EventLog(id="events")
 
     def on_mount(self) -> None:
-        """Focus the watchlist, with the group that was shown last."""
-        self.focus_pane("watchlist")
+        """Focus the first pane, with the group that was shown last."""
+        self.focus_pane(self.FIRST)
         if self._read_groups() and (name := last_group()) != DESK_GROUP:
             self._show_group(name)
 
@@ -106,7 +114,7 @@ class DeskScreen(OrderActions):
     def _show_chart(self, view: Snapshot) -> None:
         looked_up = self._group.looked_up.charts
         charts = looked_up if view.market is None or self.symbol in looked_up else view.market.charts
-        self.query_one(CandleChart).show(charts.get(self.symbol, NO_CHART))
+        self.chart.show(view, self.symbol, charts.get(self.symbol, NO_CHART))
         self.query_one(DecisionSummary).show(view.desk, self.symbol)
 
     def _show_tables(self, view: Snapshot) -> None:
@@ -311,25 +319,118 @@ class DeskScreen(OrderActions):
             here = keys.index(self.symbol) if self.symbol in keys else 0
             self._choose(keys[(here + step) % len(keys)])
 
+    # The chart
+
+    @property
+    def chart(self) -> ChartPane:
+        """The chart."""
+        return self.query_one(ChartPane)
+
+    @property
+    def _charted(self) -> bool:
+        """True where the chart has the screen to itself."""
+        return self.single and self._alone == self.chart.id
+
+    @property
+    def _on_a_bar(self) -> bool:
+        """True where a decision is meant that stands on the chart."""
+        return self._charted or self.chart.candles.shown_view.cursor is not None
+
+    def place_panes(self) -> None:
+        """Show all panes that the layout has room for, or the one that stands alone; of the chart all there is where it
+        does, and on a large screen."""
+        super().place_panes()
+        if self._built:
+            self.chart.give_room(self._charted)
+
+    def action_zoom_pane(self) -> None:
+        """Show the focused pane alone, the chart in the place of a table, or all again."""
+        if not self._zoomed and isinstance(self.focused, Table):
+            self._left = self._alone
+            self.focus_pane("chart")
+        elif self._zoomed and self._left:
+            self._alone, self._left = self._left, ""
+            self.set_focus(self.query_one(f"#{self._alone}"))
+        super().action_zoom_pane()
+
+    def action_back(self) -> None:
+        """Remove the cursor of the chart, else what any screen does."""
+        if isinstance(self.focused, CandleChart) and self.focused.shown_view.cursor is not None:
+            self.focused.remove_cursor()
+        else:
+            super().action_back()
+
     def action_zoom(self, step: int) -> None:
         """Zoom the chart, or reset it (0), wherever the focus is."""
-        self.query_one(CandleChart).action_zoom(step)
+        self.chart.candles.action_zoom(step)
+
+    def action_timeframe(self, step: int) -> None:
+        """Go to a longer timeframe, or a shorter one."""
+        self.chart.go_timeframe(step)
+
+    def action_indicator(self) -> None:
+        """Show the next indicator; the chart alone where none is shown."""
+        if self.query_one("#indicator").display:
+            self.chart.next_indicator()
+        else:
+            self.focus_pane("chart")
+            self.action_zoom_pane()
+
+    def action_compare(self) -> None:
+        """Compare with the next symbol."""
+        self.chart.compare_next()
+
+    def action_image(self) -> None:
+        """Show the chart that the model was shown for a decision."""
+        decision = self._decision()
+        if decision is None or not self._view.sources:
+            self.notify(f"{self.symbol} was not decided here", markup=False, timeout=3)
+        else:
+            self._paint(self._view.sources[0], decision)
+
+    @work(group="picture", exclusive=True, exit_on_error=False)
+    async def _paint(self, source: Source, decision: Decision) -> None:
+        from tui.screens.chart_image import show_image
+
+        await show_image(self, source, decision)
+
+    def _decision(self) -> Decision | None:
+        """The decision under the chart's cursor or, where that stands alone, the latest in view; else the symbol's
+        latest."""
+        if self._on_a_bar:
+            return self.chart.decision()
+        return next(iter(self._view.desk.decisions.get(self.symbol, {}).values()), None)
 
     def chosen_symbol(self) -> str:
         """The symbol that is shown."""
         return self.symbol
 
     def own_contexts(self) -> frozenset[str]:
-        """Those of the symbol, and groups of symbols to go to."""
-        return super().own_contexts() | ({"groups"} if self._groups else set())
+        """Those of the symbol, groups of symbols to go to, and the chart alone."""
+        found = {"groups": bool(self._groups), "charted": self._built and self._charted}
+        return super().own_contexts() | {name for name, holds in found.items() if holds}
 
     def has_decision(self) -> bool:
-        """True where the symbol was decided."""
-        return self.symbol in self._view.desk.decisions
+        """True where a decision is shown."""
+        return self._decision() is not None
 
     def action_why(self) -> None:
-        """Open the trail of the symbol's latest decision."""
-        if self.symbol:
-            self.open_trail(self.symbol)
+        """Open the trail of the decision that is shown; of several owners' latest that of the symbol."""
+        wanted = self._decision() if self._on_a_bar else self.symbol
+        if wanted:
+            self.open_trail(wanted)
         else:
-            self.notify("the desk is still opening", timeout=3)
+            self.notify("no decision on this bar" if self.symbol else "the desk is still opening", timeout=3)
+
+
+class ChartScreen(DeskScreen):
+    """The Desk with its chart alone."""
+
+    MODE = CHART
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(CHART)]
+    FIRST = "chart"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._zoomed = True
+        self.add_class("-zoomed")

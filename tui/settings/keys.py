@@ -24,7 +24,7 @@ MOVES: tuple[tuple[str, str], ...] = (
     ("j k, arrows", "Row down, row up"),
     ("g G, home end", "First row, last row"),
     ("pgup pgdn", "A page"),
-    ("left right", "On the chart: move the cursor"),
+    ("left right", "On the chart: put the cursor on a bar; esc removes it"),
 )
 """Keys that the focused pane answers itself, for the help."""
 
@@ -46,7 +46,8 @@ class Key:
         while a backtest is `running`, where one that was `stopped` is chosen, where there are several `runs`, where the
         screen has a `row` to act on or `groups` of symbols to go to, shows what was `decided`, or belongs to a `record`
         that can be gone through; empty: always.
-    hinted: contexts beyond these in which the hint is shown: where one pane stands `alone`; empty: always.
+    hinted: contexts beyond these in which the hint is shown: where one pane stands `alone`, or the chart does
+        (`charted`); empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
     """
 

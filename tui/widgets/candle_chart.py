@@ -1,4 +1,5 @@
-"""The candle chart as a widget: holds data, zoom and cursor, and takes its colours from the theme."""
+"""The candle chart as a widget: holds data, zoom and cursor, and takes its colours from the theme. The mouse drags it,
+its wheel zooms, and the bar under the pointer is crossed."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from textual.strip import Strip
 
 from tui.charts.candle_raster import ChartStyle, plot_layout, render_candles
 from tui.charts.chart_canvas import candle_glyphs
-from tui.charts.chart_data import ChartData, ChartView
+from tui.charts.chart_data import NO_CHART, ChartData, ChartView, Compared
 from tui.settings.keys import pane_bindings
 from tui.widgets.chart_widget import ChartWidget
 
@@ -26,31 +27,57 @@ _ENOUGH_BARS = 30
 
 
 class CandleChart(ChartWidget, can_focus=True):
-    """Candles, volume, lines and fills of one symbol."""
+    """Candles, volume, lines and fills of one symbol, or beside another both from 100."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("chart")]
 
     class Viewed(Message):
         """A change of what is in view, or under the cursor."""
 
-    data: reactive[ChartData] = reactive(ChartData())
+    data: reactive[ChartData] = reactive(NO_CHART)
+    beside: reactive[Compared | None] = reactive[Compared | None](None)
     view: reactive[ChartView | None] = reactive[ChartView | None](None)
+    under_pointer: reactive[int | None] = reactive[int | None](None)
+    """The row of the bar under the pointer; None where that is elsewhere."""
 
     def __init__(self, *, id: str = "chart", classes: str = "") -> None:
         super().__init__(id=id, classes=classes)
-        self._drawn: tuple[ChartData, Size, ChartView | None, ChartStyle] | None = None
+        self._painted: tuple[ChartData, Size, ChartView, ChartStyle] | None = None
         self._strips: list[Strip] = []
+        self._compared: tuple[object, object, range, ChartData] | None = None
+        self._dragged: tuple[int, int] | None = None
+        """The column where the mouse was pressed, and the row after the last bar in view then."""
+        self._was_dragged = False
 
-    def show(self, data: ChartData) -> None:
-        """Show data; of another symbol the newest bars, without a cursor and at the same zoom."""
-        if self.view is not None and data.title != self.data.title:
-            newest = len(data) - 1 if self.view.cross and len(data) else None
-            self.view = replace(self.view, end=None, cursor=newest)
-        self.data = data
+    def show(self, data: ChartData, beside: Compared | None = None) -> None:
+        """Show data, with those of another symbol beside; of another symbol the newest bars, at the same zoom."""
+        if data.title != self.data.title:
+            self.under_pointer = None
+            if self.view is not None:
+                newest = len(data) - 1 if self.view.cursor is not None and len(data) else None
+                self.view = replace(self.view, end=None, cursor=newest)
+        self.data, self.beside = data, beside
 
     def watch_view(self) -> None:
         """Say so to the screen."""
         self.post_message(self.Viewed())
+
+    watch_under_pointer = watch_view
+
+    @property
+    def drawn(self) -> ChartData:
+        """The data as drawn: from 100 at the first bar in view that the symbol beside has too."""
+        if self.beside is None:
+            return self.data
+        rows, known = self.rows_in_view, self._compared
+        if known is None or known[0] is not self.data or known[1] is not self.beside or known[2] != rows:
+            known = self._compared = (self.data, self.beside, rows, self.data.from_hundred(self.beside, rows))
+        return known[3]
+
+    @property
+    def pointed(self) -> int | None:
+        """The row of the bar that is crossed: under the pointer, else under the cursor."""
+        return self.shown_view.cursor if self.under_pointer is None else self.under_pointer
 
     @property
     def shown_view(self) -> ChartView:
@@ -93,11 +120,12 @@ class CandleChart(ChartWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return a row of the chart. The chart is drawn again only after a change of data, view, size or style."""
-        form = (self.data, self.outer_size, self.view, self.chart_style())
+        form = (self.drawn, self.outer_size, replace(self.shown_view, cursor=self.pointed), self.chart_style())
         # A chart is compared by identity: its columns are long.
-        if self._drawn is None or self._drawn[0] is not form[0] or self._drawn[1:] != form[1:]:
-            self._strips = render_candles(self.data, *self.size, self.shown_view, form[3])
-            self._drawn = form
+        if self._painted is None or self._painted[0] is not form[0] or self._painted[1:] != form[1:]:
+            layout = plot_layout(self.data, *self.size) if self.size.area else None
+            self._strips = render_candles(form[0], *self.size, form[2], form[3], layout=layout)
+            self._painted = form
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
     def action_zoom(self, steps: int) -> None:
@@ -106,11 +134,13 @@ class CandleChart(ChartWidget, can_focus=True):
         if not steps:
             self.view = None
             return
-        if steps > 0 and len(self.data) <= self._bars:
+        view, count = self.shown_view, len(self.data)
+        if steps > 0 and count <= self._bars:
             return
-        view = self.shown_view
         place = min(range(len(ZOOMS)), key=lambda n: abs(ZOOMS[n][0] / ZOOMS[n][1] - view.step / view.per))
         step, per = ZOOMS[max(0, min(len(ZOOMS) - 1, place + steps))]
+        if per > 1:  # no more bars to a candle than it takes for all to be in view
+            per = min(per, -(-count // max(1, self._columns // step)))
         self.view = self._holding_cursor(replace(view, step=step, per=per))
 
     def action_move(self, bars: int) -> None:
@@ -121,49 +151,76 @@ class CandleChart(ChartWidget, can_focus=True):
         cursor = self._end(view) - 1 if view.cursor is None else view.cursor + bars * view.per
         self.put_cursor(max(0, min(count - 1, cursor)))
 
-    def action_crosshair(self) -> None:
-        """Show lines through the bar under the cursor, or hide them with the cursor."""
-        view = self.shown_view
-        if view.cross:
-            self.view = replace(view, cross=False, cursor=None)
-        elif len(self.data):
-            cursor = self._end(view) - 1 if view.cursor is None else view.cursor
-            self.view = replace(view, cross=True, cursor=cursor)
-
     def action_pan(self, pages: int) -> None:
         """Pan by half a screen, earlier (negative) or later."""
-        view, count = self.shown_view, len(self.data)
-        end = self._end(view) + pages * max(1, self._bars // 2)
-        self.view = replace(view, end=None if end >= count else max(end, min(self._bars, count)))
+        self._go_to(self._end(self.shown_view) + pages * max(1, self._bars // 2))
+
+    def _go_to(self, end: int) -> None:
+        """Pan until a row is the one after the last bar in view, as far as there are bars."""
+        count = len(self.data)
+        self.view = replace(self.shown_view, end=None if end >= count else max(end, min(self._bars, count)))
 
     def action_oldest(self) -> None:
         """Pan to the oldest bars."""
         self.view = replace(self.shown_view, end=min(self._bars, len(self.data)) or None)
 
     def action_newest(self) -> None:
-        """Pan to the newest bars, and remove the cursor; a crosshair goes to the newest bar."""
-        view = self.shown_view
-        newest = len(self.data) - 1 if view.cross and len(self.data) else None
-        self.view = replace(view, end=None, cursor=newest)
+        """Pan to the newest bars, and remove the cursor."""
+        self.view = replace(self.shown_view, end=None, cursor=None)
+
+    def remove_cursor(self) -> None:
+        """Remove the cursor, and stay with the bars in view."""
+        self.view = replace(self.shown_view, cursor=None)
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the clicked candle."""
-        self._point(event)
+        """Put the cursor on the clicked candle, unless the chart was dragged there."""
+        row = self._row_at(event)
+        if row is not None and not self._was_dragged:
+            self.put_cursor(row)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to drag."""
+        self._dragged, self._was_dragged = (event.screen_x, self._end(self.shown_view)), False
+        self.capture_mouse()
+
+    def on_mouse_up(self) -> None:
+        """End dragging."""
+        self._dragged = None
+        self.release_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Have a crosshair follow the pointer."""
-        if self.shown_view.cross:
-            self._point(event)
+        """Drag the bars with the pointer, or cross the one under it."""
+        if self._dragged is None:
+            self.under_pointer = self._row_at(event)
+            return
+        view, (column, end) = self.shown_view, self._dragged
+        if moved := int((event.screen_x - column) / view.step):
+            self._was_dragged, self.under_pointer = True, None
+            self._go_to(end - moved * view.per)
 
-    def _point(self, event: events.MouseEvent) -> None:
+    def on_leave(self) -> None:
+        """Cross no bar any more."""
+        self.under_pointer = None
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Zoom in."""
+        event.stop()
+        self.action_zoom(-1)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Zoom out."""
+        event.stop()
+        self.action_zoom(1)
+
+    def _row_at(self, event: events.MouseEvent) -> int | None:
+        """The row of the bar at the pointer; None where there is none."""
         view, columns = self.shown_view, self._columns
         point = event.get_content_offset(self)
         if point is None or point.x >= columns or not len(self.data):
-            return
+            return None
         groups = -(-self._end(view) // view.per)
         group = groups - 1 - (columns - 1 - point.x) // view.step
-        if group >= 0:
-            self.put_cursor(min(len(self.data) - 1, group * view.per))
+        return min(len(self.data) - 1, group * view.per) if group >= 0 else None
 
     def put_cursor(self, row: int) -> None:
         """Put the cursor on a bar, and pan to keep it in view."""

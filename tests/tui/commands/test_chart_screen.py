@@ -1,4 +1,4 @@
-"""The Chart screen: bars by day, week and month, trades and decisions on them, and what the model saw."""
+"""The chart of the Desk alone on the screen: bars by day, week and month, trades and decisions on them, and what the model saw."""
 
 from __future__ import annotations
 
@@ -37,6 +37,12 @@ from tui.widgets.plot import CurvePlot
 from tui.widgets.text_lines import TextPane
 
 
+def axis(chart: CandleChart) -> dict[float, int]:
+    """The row of every round price on the scale at the right, and of the last price."""
+    lines = [chart.render_line(y).text[chart.places()[1] :].strip(" []") for y in range(chart.size.height)]
+    return {float(text.replace(",", "")): y for y, text in enumerate(lines) if text.replace(",", "").replace(".", "").isdigit()}
+
+
 def candles(pilot: Pilot[Any]) -> ChartData:
     """The bars that are shown."""
     return pilot.app.screen.query_one(CandleChart).data
@@ -59,7 +65,7 @@ async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: 
     async with opened() as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        await pilot.press("2")
+        await pilot.press("z")
         days = await titled(pilot, "ORVL 1D")
         assert days.days[-1] == SESSIONS[1]
         await pilot.press("l")
@@ -72,39 +78,42 @@ async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: 
         assert len(await titled(pilot, "ORVL 1M")) < len(weeks)
         await pilot.press("h", "h")
         await titled(pilot, "ORVL 1D")
-        for _ in range(3):
-            await pilot.press("i")
+        chart = pilot.app.screen.query_one(CandleChart)
         await pilot.press("c")
-        await until(pilot, lambda: len(pilot.app.screen.query_one(CurvePlot).data.series) == 2)
-        compared = pilot.app.screen.query_one(CurvePlot).data.series
-        rows = pilot.app.screen.query_one(CandleChart).rows_in_view
-        shown = compared["ORVL"]
-        subtitle = str(pilot.app.screen.query_one(CurvePlot).border_subtitle)
-        assert subtitle.startswith(f"100 on {days.days[rows.start]} ")
-        assert {one[0] for one in compared.values()} == {100}
-        assert abs(shown[-1] / shown[0] - days.close[rows.stop - 1] / days.close[rows.start]) < 1e-9  # type: ignore[operator]
+        await until(pilot, lambda: chart.drawn.hundred is not None)
+        rows, drawn = chart.rows_in_view, chart.drawn
+        assert drawn.hundred == rows.start
+        (other,) = drawn.lines
+        assert (drawn.close[rows.start], other.values[rows.start]) == (100, 100)
+        assert abs(drawn.close[-1] / 100 - days.close[-1] / days.close[rows.start]) < 1e-9
+        # Both begin in the row of 100, which is ruled; the other's close of each bar is in the row of its value.
+        assert pilot.app.screen.query_one("#candles").border_subtitle == f"from 100 on {days.days[rows.start]}"
+        scale = axis(chart)
+        assert chart.render_line(scale[100.0]).text.count("·") > 10
         await pilot.press("plus")
-        nearer = pilot.app.screen.query_one(CandleChart).rows_in_view
-        assert nearer.start > rows.start
-        await until(pilot, lambda: len(pilot.app.screen.query_one(CurvePlot).data.labels) == len(nearer))
-        assert {one[0] for one in pilot.app.screen.query_one(CurvePlot).data.series.values()} == {100}
-        # The bar under the crosshair has the figures of the pane's curves.
-        await pilot.press("x", "left")
-        plot, widget = pilot.app.screen.query_one(CurvePlot), pilot.app.screen.query_one(CandleChart)
-        row = widget.shown_view.cursor
+        nearer = chart.rows_in_view
+        assert nearer.start > rows.start == rows[0]
+        assert chart.drawn.hundred == nearer.start and chart.drawn.lines[0].values[nearer.start] == 100
+        # The bar under the cursor has the figures that are drawn.
+        await pilot.press("left", "left")
+        row = chart.shown_view.cursor
         assert row is not None
-        text = pilot.app.screen.query_one("#bar", TextPane).as_text()
-        for name, curve in plot.data.series.items():
-            value = curve[row - widget.rows_in_view.start]
-            assert value not in (None, 100) and f"{name} from 100 {value:,.2f}" in text
-        assert f"from 100 {days.close[row]:,.2f}" not in text
+        pane = pilot.app.screen.query_one("#bar", TextPane)
+        for name, value in (("ORVL", chart.drawn.close[row]), (other.name, chart.drawn.lines[0].values[row])):
+            assert value not in (None, 100) and f"{name} from 100 {value:,.2f}" in pane.as_text()
+        assert f"from 100 {days.close[row]:,.2f}" not in pane.as_text()
+        # After the last of the others there is none.
+        for _ in range(4):
+            await pilot.press("c")
+        await until(pilot, lambda: chart.beside is None)
+        assert chart.drawn is chart.data
 
 
 async def test_an_indicator_stands_under_its_candles_at_every_zoom(desk: Path, in_summer: None) -> None:
     async with opened((120, 40)) as pilot:
-        await pilot.press("2")
+        await pilot.press("z")
         await until(pilot, lambda: len(candles(pilot)) > 0)
-        chart, plot = pilot.app.screen.query_one(CandleChart), pilot.app.screen.query_one(CurvePlot)
+        chart, plot = pilot.app.screen.query_one(CandleChart), pilot.app.screen.query_one("#indicator", CurvePlot)
         for key in ("0", "plus", "plus", "plus", "0", "minus", "minus", "minus", "minus"):
             await pilot.press(key)
             await until(pilot, lambda: plot.data.columns == chart.places() and plot.drawn)
@@ -133,14 +142,14 @@ async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path, in_summer
         fill, decisions = reader.fills()[-1], reader.decisions()
     made = next(one for one in decisions if one.key.symbol == fill.symbol)
     async with opened((80, 24)) as pilot:
-        await pilot.press("2")
+        await pilot.press("z")
         await until(pilot, lambda: len(candles(pilot)) > 0)
         chart: Any = pilot.app.screen
         chart.show_symbol(fill.symbol)
         data = await titled(pilot, f"{fill.symbol} 1D")
         widget, pane = chart.query_one(CandleChart), chart.query_one("#bar", TextPane)
         assert not pane.display
-        await pilot.press("x")
+        await pilot.press("left")
         # A low screen has room for the bar or for the indicator.
         assert pane.display and not chart.query_one("#indicator").display
         assert str(data.days[-1]) in pane.as_text()
@@ -159,23 +168,25 @@ async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path, in_summer
         assert f"change {100 * (data.close[row] / data.close[row - 1] - 1):+.2f}%" in text
         averages = {line.name: line.values[row] for line in data.lines if line.role in ("short", "long")}
         assert all(f"{name} {value:,.2f}" in text for name, value in averages.items() if value is not None)
-        assert f"RSI 14 {chart._chart.panes['RSI']['RSI 14'][row]:,.2f}" in text
+        assert f"RSI 14 {chart.chart._chart.panes['RSI']['RSI 14'][row]:,.2f}" in text
         assert f"{made.key.session} decided {made.action.value}" in text
         drawn = "".join(widget.render_line(y).text for y in range(widget.size.height))
         assert "╌" in drawn and "┊" in drawn and f"╌{data.close[row]:,.2f}" in drawn
-        # The pointer moves it too, and another symbol or timeframe begins at its newest bar.
+        # The bar under the pointer comes before it, and another symbol or timeframe begins at its newest bar.
         await pilot.hover(CandleChart, offset=(20, 5))
-        assert widget.shown_view.cursor != row
+        assert widget.shown_view.cursor == row != widget.pointed and f"{data.days[row]}" not in pane.as_text()
+        await pilot.hover("#bar")
+        await until(pilot, lambda: f"{data.days[row]}" in pane.as_text())
         await pilot.press("l")
         weeks = await titled(pilot, f"{fill.symbol} 1W")
         await until(pilot, lambda: f"C {weeks.close[-1]:,.2f}" in pane.as_text())
-        await pilot.press("x")
+        await pilot.press("escape")
         assert not pane.display and widget.shown_view.cursor is None and chart.query_one("#indicator").display
 
 
 async def test_without_live_data_the_absence_of_minutes_is_said_in_a_line(desk: Path) -> None:
     async with opened() as pilot:
-        await pilot.press("2")
+        await pilot.press("z")
         days = await titled(pilot, "ORVL 1D")
         await pilot.press("h")
         said = pilot.app._notifications
@@ -220,7 +231,7 @@ async def test_minutes_of_the_session_come_from_live_data(running: Running, sand
     async with running(open_desk=partial(open_desk, Invocation())) as pilot:
         view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
         await until(pilot, lambda: bool(view().market))
-        await pilot.press("2")
+        await pilot.press("z")
         await titled(pilot, "ORVL 1D")
         await pilot.press("h")
         minutes = await titled(pilot, "ORVL 1min UTC")
@@ -229,10 +240,10 @@ async def test_minutes_of_the_session_come_from_live_data(running: Running, sand
         # The trade is on its minute, and the decision that came before the session on the first one.
         assert [(one.index, one.side, one.price) for one in minutes.markers] == [(15, "BUY", 41.25)]
         chart: Any = pilot.app.screen
-        assert {row: [one.key.session for one in some] for row, some in chart._chart.decided.items()} == {
+        assert {row: [one.key.session for one in some] for row, some in chart.chart._chart.decided.items()} == {
             0: [date(2024, 2, 29)]
         }
-        assert [(row, *(one.quantity for one in some)) for row, some in chart._chart.fills.items()] == [(15, 3)]
+        assert [(row, *(one.quantity for one in some)) for row, some in chart.chart._chart.fills.items()] == [(15, 3)]
         await until(pilot, lambda: any("feed of shares is up" in one.text for one in view().desk.lines))
         await asyncio.to_thread(sandbox.advance, "3m")
         # The minutes in between follow those that the feed has told of.
@@ -253,7 +264,7 @@ async def test_before_the_first_trade_of_a_session_it_says_so(
     monkeypatch.setattr(SessionMinutes, "_requested", none_yet)
     async with running(open_desk=partial(open_desk, Invocation())) as pilot:
         await until(pilot, lambda: bool(pilot.app.bridge.snapshot().market))  # type: ignore[attr-defined]
-        await pilot.press("2")
+        await pilot.press("z")
         days = await titled(pilot, "ORVL 1D")
         await pilot.press("h")
         said = pilot.app._notifications
@@ -282,7 +293,7 @@ async def test_trades_and_decisions_are_on_the_bars(desk: Path, in_summer: None)
         cut = {(one.key.symbol, one.key.session) for one in decisions if one.cuts and not one.size}
         assert {where for where, name in shown.items() if name == CUT} == cut
         assert desk.decided
-        await pilot.press("2")
+        await pilot.press("z")
         while (await titled(pilot, f"{pilot.app.screen.symbol} 1D")).title != f"{symbol} 1D":  # type: ignore[attr-defined]
             await pilot.press("right_square_bracket")
             await pilot.pause()
