@@ -14,8 +14,14 @@ from engine.errors import InvariantBroken
 if TYPE_CHECKING:
     from engine.domain.chart import Marker
     from engine.domain.decision import Decision
+    from engine.domain.order import Fill
 
-Compared = tuple[str, Sequence[float | None]]
+DAYS, MINUTES = "1D", "1min"
+"""The timeframe of daily bars, and that of the present session, before it."""
+INDICATORS = ("RSI", "MACD", "KDJ")
+
+Series = Sequence[float | None]
+Compared = tuple[str, Series]
 """A symbol that another is compared with, and its close at each bar of that one; None where it has none."""
 
 LARGEST = 1e15
@@ -94,6 +100,24 @@ class ChartData:
 
 
 NO_CHART = ChartData()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolChart:
+    """A symbol's chart with what can be drawn under it.
+
+    panes: curves by indicator and name, a value per bar.
+    beside: the symbol that it is compared with, and that one's closes, a value per bar; None for none.
+    decided: the decisions on closes within each bar, the latest last, by its row.
+    fills: the trades within each bar, by its row.
+    """
+
+    data: ChartData = field(default_factory=ChartData)
+    panes: Mapping[str, Mapping[str, Series]] = field(default_factory=dict)
+    beside: Compared | None = None
+    decided: Mapping[int, Sequence[Decision]] = field(default_factory=dict)
+    fills: Mapping[int, Sequence[Fill]] = field(default_factory=dict)
+
 
 CUT = "CUT"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line, Marker
 from engine.domain.market import NANO
-from tui.charts.chart_data import ChartData, Compared, decided_as
+from tui.charts.chart_data import DAYS, MINUTES, ChartData, Compared, Series, SymbolChart, decided_as
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
@@ -23,36 +23,14 @@ if TYPE_CHECKING:
     from engine.market.indicators import Floats
 
 TIMEFRAMES: Mapping[str, tuple[str, int, Callable[[date], tuple[int, ...]]]] = {
-    "1D": ("days", 1, lambda day: (day.toordinal(),)),
+    DAYS: ("days", 1, lambda day: (day.toordinal(),)),
     "1W": ("weeks", 5, lambda day: tuple(day.isocalendar()[:2])),
     "1M": ("months", 21, lambda day: (day.year, day.month)),
 }
 """Timeframes by the name in the title: unit, sessions in a bar, and the group that a day belongs to."""
-MINUTES = "1min"
-"""The timeframe of the present session, before those of days and more."""
 MINUTE = timedelta(minutes=1)
-INDICATORS = ("RSI", "MACD", "KDJ")
 BARS = 520
 """Bars of a chart at most."""
-
-Series = Sequence[float | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SymbolChart:
-    """A symbol's chart with what can be drawn under it.
-
-    panes: curves by indicator and name, a value per bar.
-    beside: the symbol that it is compared with, and that one's closes, a value per bar; None for none.
-    decided: the decisions on closes within each bar, the latest last, by its row.
-    fills: the trades within each bar, by its row.
-    """
-
-    data: ChartData = field(default_factory=ChartData)
-    panes: Mapping[str, Mapping[str, Series]] = field(default_factory=dict)
-    beside: Compared | None = None
-    decided: Mapping[int, Sequence[Decision]] = field(default_factory=dict)
-    fills: Mapping[int, Sequence[Fill]] = field(default_factory=dict)
 
 
 def daily_chart(history: PriceHistory, markers: tuple[Marker, ...] = ()) -> ChartData:

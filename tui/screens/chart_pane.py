@@ -16,9 +16,8 @@ from textual.content import Content
 from engine.errors import PaperdeskError
 from engine.reports import amounts
 from tui.charts.chart_axes import compact, day_text
-from tui.charts.chart_data import NO_CHART
+from tui.charts.chart_data import DAYS, INDICATORS, MINUTES, NO_CHART, SymbolChart
 from tui.charts.plotting import PlotData
-from tui.charts.symbol_chart import INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
 from tui.desk.desk_app import ShowsFailures
 from tui.screens.frame import TALL
 from tui.screens.newest_reading import READING
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from tui.charts.chart_data import ChartData
     from tui.screens.frame import FramedScreen
 
-DAYS = next(iter(TIMEFRAMES))
 LOW = 16
 """Rows of a screen from which an indicator has room under the candles."""
 LEVELS = {"RSI": (30.0, 70.0), "KDJ": (20.0, 80.0), "MACD": (0.0,)}
@@ -138,6 +136,8 @@ class ChartPane(ShowsFailures, Vertical):
                 self._follow()
 
     async def _of_minutes(self, view: Snapshot, symbol: str) -> SymbolChart:
+        from tui.charts.symbol_chart import minute_chart
+
         assert view.now is not None and view.opened is not None
         bars = await view.opened.ask.minutes(symbol, view.now)
 
@@ -152,6 +152,8 @@ class ChartPane(ShowsFailures, Vertical):
         return await view.opened.ask.read(view.sources[0], read)
 
     async def _of_days(self, view: Snapshot, symbol: str, beside: str) -> SymbolChart:
+        from tui.charts.symbol_chart import symbol_chart
+
         assert view.market is not None and view.market.as_of is not None and view.opened is not None
         looked = await self._beyond(view, symbol, beside)
         quotes = {quote.symbol: quote for quote in (*looked.quotes, *view.market.quotes)}
@@ -222,6 +224,8 @@ class ChartPane(ShowsFailures, Vertical):
 
     def go_timeframe(self, step: int) -> None:
         """Go to a longer timeframe, or a shorter one."""
+        from tui.charts.symbol_chart import TIMEFRAMES
+
         names = (MINUTES, *TIMEFRAMES)
         place = names.index(self._timeframe) + step
         if 0 <= place < len(names):

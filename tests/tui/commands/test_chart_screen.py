@@ -1,4 +1,4 @@
-"""The chart of the Desk alone on the screen: bars by day, week and month, trades and decisions on them, and what the model saw."""
+"""The Desk's chart alone: bars by day, week and month, trades and decisions on them, and what the model saw."""
 
 from __future__ import annotations
 
@@ -40,7 +40,11 @@ from tui.widgets.text_lines import TextPane
 def axis(chart: CandleChart) -> dict[float, int]:
     """The row of every round price on the scale at the right, and of the last price."""
     lines = [chart.render_line(y).text[chart.places()[1] :].strip(" []") for y in range(chart.size.height)]
-    return {float(text.replace(",", "")): y for y, text in enumerate(lines) if text.replace(",", "").replace(".", "").isdigit()}
+    return {
+        float(text.replace(",", "")): y
+        for y, text in enumerate(lines)
+        if text.replace(",", "").replace(".", "").isdigit()
+    }
 
 
 def candles(pilot: Pilot[Any]) -> ChartData:

@@ -125,8 +125,8 @@ async def test_what_the_model_saw(
     async with opened(size) as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        await pilot.press("2")
-        await until(pilot, lambda: pilot.app.screen.query_one(CurvePlot).drawn)
+        await pilot.press("z")
+        await until(pilot, lambda: pilot.app.screen.query_one("#indicator", CurvePlot).drawn)
         await pilot.press("v")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChartImageScreen))
         await shown(pilot)
