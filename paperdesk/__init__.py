@@ -50,6 +50,7 @@ __all__ = [
     "aio",
     "audit",
     "backtest",
+    "compare",
     "load",
     "open_desk",
     "runs",
@@ -59,5 +60,6 @@ __all__ = [
 
 backtest = blocking(calls.backtest)
 audit = blocking(calls.audit)
+compare = blocking(calls.compare)
 study = blocking(calls.study)
 tune = blocking(calls.tune)

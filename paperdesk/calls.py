@@ -192,6 +192,33 @@ def study(file: str | Path, *, data: str | Path | None = None, jobs: int = 1) ->
     return Study(document)
 
 
+@_spelled_out
+def compare(
+    *, models: Sequence[str], repeats: int = 1, jobs: int = 1, **arguments: Unpack[RunArguments]
+) -> dict[str, Any]:
+    """Backtest the same agents with each of some models, as `paperdesk compare` does.
+
+    Takes the arguments of `backtest` that belong to agents, but for `model`. `repeats` are runs of each model, whose
+    noise a difference has to exceed; `jobs` as of `study`. Returns the keys of `compare --json`: `models`, `pairs`,
+    `floor`. Runs that are there already are not played again. Raises what `backtest` raises.
+    """
+    from engine.app.bench.forecast import paid_forecast
+    from engine.app.model_comparison import compare_models, prepare_comparison
+    from paperdesk.progress import progress
+    from tui.commands.options import ABSTAIN_LIMIT
+
+    with named_arguments(), progress() as show:
+        if "model" in arguments:
+            raise UsageError("model: name every model in models")
+        services = replace(_services(), abstain_limit=ABSTAIN_LIMIT)
+        prepared = prepare_comparison(services, replace(_spec(services, arguments), model=None), models, repeats)
+        _refuse_expensive(paid_forecast(services, prepared.study.open_jobs), services)
+        document = compare_models(services, prepared, jobs, show, stop_requested)
+    if document["interrupted"]:
+        raise Interrupted("interrupted; the same call goes on with what is not done")
+    return document
+
+
 def _refuse_expensive(forecast: Forecast | None, services: Services) -> None:
     if forecast is not None and (reason := forecast.too_much(services.config.budget)):
         raise UsageError(f"{reason}: raise budget.ask_above in the configuration to run it")

@@ -51,6 +51,8 @@ def prepare_comparison(
             raise UsageError(
                 f"--models: {model} is no model; `paperdesk runs compare` shows recorded runs side by side"
             )
+    if spec.preset is None:
+        raise UsageError("--models belongs to a preset of agents; a strategy uses no model")
     check_spec(spec, services.clock.now())
     name = f"compare-{hashlib.sha256(repr((spec, models)).encode()).hexdigest()[:16]}"
     jobs = {}

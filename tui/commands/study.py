@@ -73,6 +73,7 @@ def study_command(
       distinguishable, sessions_needed
       p, adjusted          of "other is not better", alone and in the family
       discovery            counted over symbols and windows
+    cutoffs (json): windows after the training cut-off less those before
 
     \b
     Examples:

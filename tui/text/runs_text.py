@@ -132,7 +132,7 @@ def models_lines(document: Document, width: int) -> Iterator[str]:
 
 
 def repeats_lines(document: Document) -> Iterator[str]:
-    """What repeats add to a backtest in plain text: how far they are apart, and what of a lead they leave."""
+    """Repeats of a backtest in plain text: how far they are apart, and what of a lead they leave."""
     from engine.reports.comparison_page import difference_words, floor_words
 
     own, (pair,) = document["repeats"], document["pairs"]

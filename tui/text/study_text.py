@@ -34,6 +34,10 @@ _PAIRED: Forms = {
     **{"other": plain, "against": plain, **_WINDOW},
     **{"mean": _A_DAY, "low": _A_DAY, "high": _A_DAY, "p": ratio, "adjusted": ratio, "discovery": plain},
 }
+_CUTOFFS: Forms = {
+    **{"name": plain, "model": plain, "symbols": plain, "training_cutoff": plain},
+    **{"value": _A_DAY, "low": _A_DAY, "high": _A_DAY, "distinguishable": plain},
+}
 _LISTED: Forms = {"study": plain, "runs": str, "done": str, "file": plain}
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
@@ -62,6 +66,11 @@ def study_lines(document: Document) -> Iterator[str]:
         yield ""
         yield "Paired differences of daily returns, with 95 % intervals"
         yield from table_of(_columns(_PAIRED), pairs, room)
+    if document["cutoffs"]:
+        yield ""
+        yield "Daily returns after the training cut-off less those before, with 95 % intervals"
+        rows = [{**row, "symbols": " ".join(row["symbols"])} for row in document["cutoffs"]]
+        yield from table_of(_columns(_CUTOFFS), rows, room)
     yield from document["notes"]
 
 

@@ -146,8 +146,8 @@ def _held(document: Document) -> Mapping[str, float]:
 
 
 def repeats_part(documents: Sequence[Document], count: int) -> Row:
-    """What `count` repeats of a run add to the document of the first one: `repeats` in one row, `pairs` with buy and
-    hold, and `floor`. There is one document of a run that comes out alike every time."""
+    """The part that `count` repeats of a run add to the document of the first one: `repeats` in one row, `pairs` with
+    buy and hold, and `floor`. There is one document of a run that comes out alike every time."""
     model = documents[0]["model"]
     own = Arm(name=documents[0]["run"], model=None if model is None else model["spec"], documents=documents)
     held = Arm(name=BENCHMARK, model=None, documents=[_benchmark_document(documents[0])])

@@ -7,15 +7,17 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from engine.conventions.families import discoveries, family
+from engine.conventions.metrics import Floats, daily_mean_interval
 from engine.domain.run import RunSpec
 from engine.reports.documents.backtest import returns_of
 from engine.reports.documents.row_json import TOKENS, Row
-from engine.reports.documents.side_by_side import cutoff_month, paired_difference
+from engine.reports.documents.side_by_side import cutoff_month, later_difference, paired_difference
 
 SCHEMA = 1
 OMITTED_SETTINGS = frozenset({"preset_text", "briefing"})
@@ -41,6 +43,7 @@ def study_document(name: str, played: Sequence[PlayedRow], *, runs: int, notes: 
         "runs": runs,
         "rows": [_row(one) for one in played],
         "pairs": _pairs(played),
+        "cutoffs": list(_cutoffs(played)),
         "notes": list(notes),
         "interrupted": len(played) < runs,
     }
@@ -86,6 +89,40 @@ def _past(spec: RunSpec, cutoff: str | None) -> bool | None:
     None where no month is known."""
     month = cutoff_month(cutoff)
     return None if month is None else f"{spec.first:%Y-%m}" > month
+
+
+def _cutoffs(played: Sequence[PlayedRow]) -> Iterator[Row]:
+    """Daily returns in windows wholly after the month until which models know the world, less those in windows wholly up
+    to it, of whoever decided in both on the same symbols; by the mean of seeds and repeats."""
+    spans: dict[tuple[Any, ...], tuple[_Windows, _Windows]] = {}
+    for one in played:
+        spec, found = one.spec, one.document or {}
+        month = cutoff_month((found.get("model") or {}).get("training_cutoff"))
+        if month is None or f"{spec.first:%Y-%m}" <= month < f"{spec.last:%Y-%m}":
+            continue
+        before, after = spans.setdefault((_decided_by(spec), spec.symbols, month), ({}, {}))
+        part = after if f"{spec.first:%Y-%m}" > month else before
+        part.setdefault((spec.first, spec.last), []).append(returns_of(found))
+    for (decided, symbols, month), parts in spans.items():
+        daily = [np.array([day for runs in part.values() for day in np.mean(runs, axis=0)]) for part in parts]
+        if (later := later_difference(*daily)) is not None:
+            yield {
+                **dict(zip(("name", "model"), decided, strict=True)),
+                "symbols": list(symbols),
+                "training_cutoff": month,
+                "before": _span(daily[0]),
+                "after": _span(daily[1]),
+                **later,
+            }
+
+
+_Windows = dict[tuple[date, date], list[list[float]]]
+"""The daily returns of runs by their windows."""
+
+
+def _span(daily: Floats) -> Row:
+    low, high = daily_mean_interval(daily)
+    return {"sessions": len(daily), "mean": float(daily.mean()), "low": low, "high": high}
 
 
 def _pairs(played: Sequence[PlayedRow]) -> list[Row]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import paperdesk
 from connectors.llm import gate
 from engine.settings import places
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server, is_preflight
@@ -120,6 +121,10 @@ def test_models_stand_side_by_side_and_what_they_share_is_asked_once(service: Mo
     before = len(service.asked)
     again = compared(run, "near:buyer,near:twin,near:idle")
     assert again == found and len(service.asked) == before, "what is there is not played again"
+    arguments: Any = {"symbols": "ORVL", "preset": WINDOW[3], "start": WINDOW[5], "end": WINDOW[7]}
+    assert paperdesk.compare(models=list(rows), **arguments) == found and len(service.asked) == before
+    with pytest.raises(paperdesk.UsageError, match="strategy"):
+        paperdesk.compare(models=list(rows), strategy="macd")
 
     beside = run("runs", "compare", rows["near:buyer"]["runs"][0], rows["near:idle"]["runs"][0], "--json").json
     (pair,) = beside["pairs"]
@@ -172,6 +177,39 @@ def test_a_model_that_says_nothing_usable_is_counted(service: Models, run: Run) 
     assert found["pairs"][0]["agreement"] == 0
     stopped = run("compare", "--models", "near:buyer,near:mute", *WINDOW[:-1], "2025-04-03", "--yes")
     assert stopped.code == 75 and "continues" in stopped.err and stopped.err.count("\n") < 20
+
+
+def test_the_sessions_before_and_after_a_cut_off_stand_apart(
+    service: Models, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", service.openai_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
+    places.config_file().write_text("")
+    window = (*WINDOW[:4], "--from", "2024-05-01", "--to", "2024-06-28")
+    found = run("compare", "--models", "openai:gpt-5-mini,offline", *window, "--yes", "--json").json
+    known, rules = found["models"]
+    assert known["training_cutoff"] == "2024-05" and rules["training_cutoff"] is None is rules["before_cutoff"]
+    before, after = known["before_cutoff"], known["after_cutoff"]
+    assert before["sessions"] == sum(day < "2024-06" for day in known["daily"]) == 22
+    assert before["sessions"] + after["sessions"] == known["sessions"]
+    assert (1 + before["total_return"]) * (1 + after["total_return"]) == pytest.approx(1 + known["total_return"])
+    later, sides = known["past_cutoff"], [part["over_buy_and_hold"]["mean"] for part in (before, after)]
+    assert later["value"] == pytest.approx(sides[1] - sides[0])
+    assert later["distinguishable"] is None and after["sessions"] < 20, "too few for an interval"
+
+    grid = tmp_path / "grid.toml"
+    windows = '[["2024-03-04", "2024-04-05"], ["2024-05-13", "2024-06-14"], ["2024-06-03", "2024-07-05"]]'
+    grid.write_text(
+        '[study]\npresets = ["finvision-no-reflection"]\nmodels = ["openai:gpt-5-mini", "offline"]\n'
+        f'symbols = ["ORVL"]\nwindows = {windows}\n'
+    )
+    study = run("study", str(grid), "--yes", "--json").json
+    (row,) = study["cutoffs"]
+    assert row["model"] == "openai:gpt-5-mini" and row["training_cutoff"] == "2024-05"
+    assert row["before"]["sessions"] == study["rows"][0]["sessions"], "a window across the cut-off is on neither side"
+    assert row["value"] == pytest.approx(row["after"]["mean"] - row["before"]["mean"])
+    assert row["low"] < row["value"] < row["high"]
+    assert "after the training cut-off" in run("study", str(grid), "--yes").out
 
 
 BOOKS = """
