@@ -92,8 +92,8 @@ def _past(spec: RunSpec, cutoff: str | None) -> bool | None:
 
 
 def _cutoffs(played: Sequence[PlayedRow]) -> Iterator[Row]:
-    """Daily returns in windows wholly after the month until which models know the world, less those in windows wholly up
-    to it, of whoever decided in both on the same symbols; by the mean of seeds and repeats."""
+    """Daily returns in windows wholly after the month until which models know the world, less those in windows wholly
+    up to it, of whoever decided in both on the same symbols; by the mean of seeds and repeats."""
     spans: dict[tuple[Any, ...], tuple[_Windows, _Windows]] = {}
     for one in played:
         spec, found = one.spec, one.document or {}
