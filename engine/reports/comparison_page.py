@@ -59,7 +59,8 @@ def figure_rows(document: Document) -> Iterator[tuple[str, ...]]:
     for name in dict.fromkeys(name for one in models for name in one["metrics"]):
         # The interval of the total return says little; that of the growth over the market does.
         if name not in ("excess_return", "excess_low", "excess_high"):
-            yield title_of(name), *(figure(one["convention"], name, one["metrics"].get(name)) for one in models)
+            beside = ((one["convention"], one["metrics"].get(name)) for one in models)
+            yield title_of(name), *(UNKNOWN if value is None else figure(by, name, value) for by, value in beside)
     yield from _known(LUCK, [one["luck"] or dict.fromkeys(str(column.read) for column in LUCK) for one in models])
     if any(one["model"] for one in models):
         yield from _known(USE, models)

@@ -11,6 +11,7 @@ import click
 
 from engine.errors import MalformedData
 from tui.commands.options import COUNT, actions, lines_shown, option_of
+from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import asks
 from tui.text.console import show_document, standard_output
@@ -27,6 +28,7 @@ LIST, COMPARE, EXPORT, PRUNE = "list", "compare", "export", "prune"
 @option_of((LIST, PRUNE), "--symbol", metavar="SYMBOL", help="Runs that traded SYMBOL.")
 @option_of((LIST,), "--limit", type=COUNT, metavar="N", help="The latest N (default: 20; 0 and --json: all).")
 @option_of((EXPORT,), "--to", "folder", type=click.Path(path_type=Path), metavar="DIR", help="New folder (./ID).")
+@option_of((COMPARE,), "--out", metavar="FILE", help="Also write an HTML page.")
 @option_of((PRUNE,), "--keep", type=COUNT, metavar="N", help="Keep the latest N of each kind.")
 @option_of((PRUNE,), "--yes", is_flag=True, help="Skip confirmation.")
 def runs_command(
@@ -38,6 +40,7 @@ def runs_command(
     symbol: str | None,
     limit: int | None,
     folder: Path | None,
+    out: str | None,
     keep: int | None,
     yes: bool,
 ) -> None:
@@ -65,7 +68,7 @@ def runs_command(
     if action == LIST:
         _list(runs, lines_shown(limit))
     elif action == COMPARE:
-        _compare(chosen)
+        _compare(chosen, out)
     elif action == EXPORT:
         _export(invocation, chosen[0], folder)
     else:
@@ -83,12 +86,16 @@ def _list(runs: Sequence[StoredRun], limit: int) -> None:
         raise MalformedData(f"{len(unread)} of the runs cannot be read: {unread[0].problem}")
 
 
-def _compare(runs: Sequence[StoredRun]) -> None:
+def _compare(runs: Sequence[StoredRun], out: str | None) -> None:
     from engine.app.runs import compare_runs
+    from engine.reports.comparison_page import comparison_html
     from tui.text.runs_text import comparison_lines, curve_lines
 
+    target = None if out is None else page_target(out)
     document, console = compare_runs(runs), standard_output()
     show_document(document, lambda: chain(curve_lines(document, console), comparison_lines(document, console.room)))
+    if target is not None:
+        write_file(target, comparison_html(document, "Runs side by side"))
 
 
 def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None:

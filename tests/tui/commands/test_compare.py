@@ -126,12 +126,14 @@ def test_models_stand_side_by_side_and_what_they_share_is_asked_once(service: Mo
     with pytest.raises(paperdesk.UsageError, match="strategy"):
         paperdesk.compare(models=list(rows), strategy="macd")
 
-    beside = run("runs", "compare", rows["near:buyer"]["runs"][0], rows["near:idle"]["runs"][0], "--json").json
+    two = ("runs", "compare", rows["near:buyer"]["runs"][0], rows["near:idle"]["runs"][0])
+    beside = run(*two, "--json", "--out", str(tmp_path / "runs.html")).json
     (pair,) = beside["pairs"]
     for name in ("value", "low", "high", "distinguishable", "agreement"):
         assert pair[name] == idle[name]
     assert pair["first"] == beside["models"][0]["name"] == rows["near:buyer"]["runs"][0] and beside["floor"] is None
-    text = run("runs", "compare", rows["near:buyer"]["runs"][0], rows["near:idle"]["runs"][0]).out
+    assert two[-1] in (tmp_path / "runs.html").read_text()
+    text = run(*two).out
     assert "Abstentions" in text and "Training cut-off" in text
 
 
