@@ -94,7 +94,7 @@ lock: $(VENV)/pyvenv.cfg ## write the lock files anew from pyproject.toml (UPGRA
 	@[ -x .lock-venv/bin/uv ] || $(BIN)/python -m venv .lock-venv
 	@.lock-venv/bin/python -m pip --disable-pip-version-check install --quiet uv==$(UV_VERSION)
 	@$(LOCK) --output-file requirements.lock
-	@$(LOCK) --extra dev --extra docs --extra images --extra ml --extra serve --extra tune \
+	@$(LOCK) --extra cluster --extra dev --extra docs --extra images --extra ml --extra serve --extra tune \
 	  --constraints requirements.lock --output-file requirements-dev.lock
 
 clean: ## remove the environment, builds and caches

@@ -167,11 +167,12 @@ def tune(
         return tune_document(spec, window, found)
 
 
-def study(file: str | Path, *, data: str | Path | None = None, jobs: int = 1) -> Study:
+def study(file: str | Path, *, data: str | Path | None = None, jobs: int = 1, scheduler: str | None = None) -> Study:
     """Backtest every combination of what the `[study]` of a TOML file names, as `paperdesk study` does.
 
     Runs that are there already are not played again. `data` is a data folder, by default the configured one; `jobs` are
-    runs at a time, in processes of their own. Raises what `backtest` raises, ConfigError for a faulty file.
+    runs at a time, in processes of their own; a `scheduler` is a Dask scheduler's address, or "local", whose workers
+    play those that ask no model's service. Raises what `backtest` raises, ConfigError for a faulty file.
     """
     from engine.app.bench.forecast import paid_forecast
     from engine.app.study import prepare_study, run_study
@@ -186,7 +187,7 @@ def study(file: str | Path, *, data: str | Path | None = None, jobs: int = 1) ->
             services = replace(services, data=replace(services.data, folder=folder))
         prepared = prepare_study(services, Path(file).expanduser())
         _refuse_expensive(paid_forecast(services, prepared.open_jobs), services)
-        document = run_study(services, prepared, jobs, show, stop_requested)
+        document = run_study(services, prepared, jobs, show, stop_requested, scheduler=scheduler)
     if document["interrupted"]:
         raise Interrupted("interrupted; the same call goes on with what is not done")
     return Study(document)

@@ -38,7 +38,7 @@ def wanted(lock: str) -> list[Requirement]:
     extras = PYPROJECT["project"]["optional-dependencies"]
     texts = [*PYPROJECT["project"]["dependencies"], *extras["build"]]
     if lock == "requirements-dev.lock":
-        texts += [text for name in ("dev", "docs", "images", "ml", "serve", "tune") for text in extras[name]]
+        texts += [text for name in ("cluster", "dev", "docs", "images", "ml", "serve", "tune") for text in extras[name]]
     return [Requirement(text) for text in texts]
 
 

@@ -84,10 +84,12 @@ def compare_models(
     workers: int = 1,
     on_done: OnPlayed = lambda title, done, total: None,
     stop: Stop = lambda: False,
+    *,
+    scheduler: str | None = None,
 ) -> Row:
     """Play what is not there yet, as a study does, and return the document of every model that has a run. Raises as
     `play_runs` does, and Interrupted where none has."""
-    spec, played = prepared.spec, play_runs(services, prepared.study, workers, on_done, stop)
+    spec, played = prepared.spec, play_runs(services, prepared.study, workers, on_done, stop, scheduler=scheduler)
     documents = {row.spec.run: row.document for row in played if row.document is not None}
     arms = []
     for model, runs in prepared.runs.items():

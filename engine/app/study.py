@@ -10,8 +10,6 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -22,8 +20,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from engine.app.bench.forecast import embedder_spec
-from engine.app.bench.jobs import Job, going_on, in_workers, stop_requested
+from engine.app.bench.cluster import team_of
+from engine.app.bench.forecast import asks_service
+from engine.app.bench.jobs import Job, going_on
+from engine.app.bench.workers import in_workers, stop_requested
 from engine.app.records.desk_journal import one_process
 from engine.app.records.spending import within_day
 from engine.app.records.trial_index import spec_hash
@@ -32,7 +32,7 @@ from engine.app.research.run_spec import Stop, check_spec, settled, user_code
 from engine.app.runs import prune_runs
 from engine.domain.json_text import to_json
 from engine.domain.market import Symbol
-from engine.domain.model_call import ModelKind, parse_model_spec
+from engine.domain.model_call import parse_model_spec
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import ConfigError, MalformedData, MissingData, StaleData, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
@@ -199,15 +199,6 @@ def repeated_jobs(
     return jobs
 
 
-def asks_service(services: Services, spec: RunSpec) -> bool:
-    """True for a run that may ask a service, or read its recorded answers."""
-    if spec.preset is None:
-        return False
-    models = {spec.model} if spec.model is not None else set(dict(spec.models).values())
-    vectors = embedder_spec(services.config, spec.embedder or "")
-    return models != {ModelKind.OFFLINE} or vectors.kind is not ModelKind.OFFLINE
-
-
 def _run_id(spec: RunSpec, *, light: bool) -> str:
     decided = f"{spec_hash(spec)} {spec.version} {code_hash(user_code(spec))} {light}"
     return f"study-{hashlib.sha256(decided.encode()).hexdigest()[:16]}"
@@ -219,9 +210,11 @@ def run_study(
     workers: int = 1,
     on_done: OnPlayed = lambda title, done, total: None,
     stop: Stop = lambda: False,
+    *,
+    scheduler: str | None = None,
 ) -> Row:
     """Play the runs that are not there yet and return the document of all that are. Raises as `play_runs` does."""
-    rows = play_runs(services, prepared, workers, on_done, stop)
+    rows = play_runs(services, prepared, workers, on_done, stop, scheduler=scheduler)
     return study_document(prepared.name, rows, runs=len(prepared.jobs), notes=prepared.notes)
 
 
@@ -231,12 +224,15 @@ def play_runs(
     workers: int = 1,
     on_done: OnPlayed = lambda title, done, total: None,
     stop: Stop = lambda: False,
+    *,
+    scheduler: str | None = None,
 ) -> Sequence[PlayedRow]:
     """Play the runs that are not there yet and return all that are. Runs that ask nobody are played `workers` at a
-    time, in processes of their own; those that may ask a service follow here, one after the other, as neither the day's
-    budget nor recorded answers can be shared out. After `stop`, or a KeyboardInterrupt, what was not done is not there.
-    Raises MissingData where no run has data, TryAgainLater where another process plays the study, or one of its own was
-    ended, and what a run raises; what was done stays."""
+    time, in processes of their own, or by the workers of a `scheduler`; those that may ask a service follow here, one
+    after the other, as neither the day's budget nor recorded answers can be shared out. After `stop`, or a
+    KeyboardInterrupt, what was not done is not there. Raises MissingData where no run has data, TryAgainLater where
+    another process plays the study, or one of its own was ended, and what a run and `cluster` raise; what was done
+    stays."""
     todo, troubles, done = prepared.open_jobs, dict[str, str](), 0
 
     def end(job: Job, trouble: str | None) -> None:
@@ -258,7 +254,7 @@ def play_runs(
             places.write_whole(prepared.folder / "study.json", to_json(record))
         _remove(todo, now)
         try:
-            _play_all(services, prepared, todo, workers, stop=stop, end=end)
+            _play_all(services, prepared, todo, (workers, scheduler), stop=stop, end=end)
         except KeyboardInterrupt:
             pass  # what has come to its end counts
         finally:
@@ -273,7 +269,7 @@ def _play_all(
     services: Services,
     prepared: PreparedStudy,
     todo: Sequence[Job],
-    workers: int,
+    workers: tuple[int, str | None],
     *,
     stop: Stop,
     end: OnEnd,
@@ -281,9 +277,11 @@ def _play_all(
     """Play runs, those that ask nobody first, and tell each that has ended to `end`."""
     free = [job for job in todo if job.begun is None]
     asking = [job for job in todo if job.begun is not None]
-    if workers > 1 and len(free) > 1:
-        work = partial(_play_there, services, prepared.light)
-        in_workers(work, free, workers, stop, lambda number, future: _end(end, free[number], future))
+    count, scheduler = workers
+    if free and (scheduler is not None or min(count, len(free)) > 1):
+        work, specs = partial(_play_there, services, prepared.light), [job.spec for job in free]
+        with team_of(count, scheduler, specs) as team:
+            in_workers(team, work, free, stop, lambda number, trouble: end(free[number], trouble))
     else:
         _play_here(services, free, stop, end, light=prepared.light)
     if asking and not stop():
@@ -309,16 +307,6 @@ def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> str | Non
 
 def _play_there(services: Services, light: bool, job: Job) -> str | None:
     return _play(services, job, light=light, stop=stop_requested)
-
-
-def _end(end: OnEnd, job: Job, future: Future[str | None]) -> None:
-    """Tell the end of a run in another process, unless it was cancelled. Raises what the run raised."""
-    if future.cancelled():
-        return
-    try:
-        end(job, future.result())
-    except BrokenProcessPool:
-        raise TryAgainLater("a process of the study was ended: try again, with fewer --jobs") from None
 
 
 def _row(job: Job, troubles: Mapping[str, str]) -> PlayedRow | None:

@@ -144,8 +144,9 @@ def _agree(services: Services, specs: Sequence[RunSpec], budget: Decimal | None,
 
 def _repeated(services: Services, spec: RunSpec, repeats: int, *, whole: bool) -> list[RunSpec]:
     """A run and its repeats, of which there are none where the rules alone are asked."""
+    from engine.app.bench.forecast import asks_service
     from engine.app.research.run_spec import settled
-    from engine.app.study import RULES_REPEAT, asks_service
+    from engine.app.study import RULES_REPEAT
 
     if not whole:
         raise click.UsageError("--repeats compares whole runs: leave out --light and --resume")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import ABSTAINING, DAY, DOLLARS, RunFlags, both_ends, listed, symbol_list
+from tui.commands.options import ABSTAINING, DAY, DOLLARS, SCHEDULER, RunFlags, both_ends, listed, symbol_list
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, OptionOf, command, is_given
 from tui.shell.cost_confirmation import agree, agree_to_jobs, yes_option
@@ -38,7 +38,7 @@ STUDIED = ("desk", "finmem", "tradinggpt-single")
 """Presets that `bench memory` plays where none is named."""
 THROUGH = date(2025, 12, 31)
 """The last day of the demo market's documents: the questions of `bench recall` are the same on every day."""
-STAYS = frozenset({"name", "jobs", "budget", "abstain_limit", "resume", "out", "yes"})
+STAYS = frozenset({"name", "jobs", "scheduler", "budget", "abstain_limit", "resume", "out", "yes"})
 """Options that a resumed bench takes."""
 PRICED = frozenset({"baselines", "symbols", "presets", "strategies", "first", "last"})
 """Options of the arena's bench on real prices alone."""
@@ -93,6 +93,7 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
     metavar="N",
     help="Parallel runs, one process each.",
 )
+@_option("--scheduler", of=PAPERS, **SCHEDULER)
 @_option(
     "--preset",
     "presets",
@@ -149,6 +150,7 @@ def bench_command(
     ablations: bool,
     without: Sequence[str],
     jobs: int,
+    scheduler: str | None,
     presets: Sequence[str],
     strategies: Sequence[str],
     first: date | None,
@@ -238,7 +240,7 @@ def bench_command(
     elif resume is not None:
         changing = {str(one.name) for one in click.get_current_context().command.params} - STAYS
         _refuse(changing, "--resume continues a bench with its original settings")
-        prepared = resumed(services, resume, jobs)
+        prepared = resumed(services, resume, jobs, scheduler)
         if prepared.request.name != name:
             raise click.UsageError(f"--resume {resume} is a bench of {prepared.request.name}")
         _print(services, prepared, budget, page, yes=yes)
@@ -258,6 +260,7 @@ def bench_command(
             strategies=tuple(strategies),
             repeats=repeats,
             jobs=jobs,
+            scheduler=scheduler,
             keep=keep,
         )
         _print(services, prepare(services, request), budget, page, yes=yes)

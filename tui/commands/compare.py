@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import MENDED, Interrupted, PaperdeskError
-from tui.commands.options import DOLLARS, RunFlags, abstain_option, run_options
+from tui.commands.options import DOLLARS, SCHEDULER, RunFlags, abstain_option, run_options
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, OptionOf, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
@@ -49,6 +49,7 @@ AGAIN = "the same command continues"
     metavar="N",
     help="Parallel runs, one process each; runs that ask a model's service stay one after the other.",
 )
+@click.option("--scheduler", cls=OptionOf, of=OF_MODELS, **SCHEDULER)
 @click.option("--budget", cls=OptionOf, of=OF_MODELS, type=DOLLARS, metavar="USD", help="Maximum model cost.")
 @abstain_option
 @click.option("--out", metavar="FILE", help="Also write the page to an HTML file.")
@@ -60,6 +61,7 @@ def compare_command(
     repeats: int,
     flags: RunFlags,
     jobs: int,
+    scheduler: str | None,
     budget: Decimal | None,
     abstain_limit: int,
     out: str | None,
@@ -105,7 +107,7 @@ def compare_command(
         agree_to_jobs(services, prepared.study.open_jobs, yes, budget=budget)
         if budget is not None:
             services = replace(services, limit=SpendingLimit.of_dollars(services.config.budget, budget))
-        document = _played(services, prepared, jobs)
+        document = _played(services, prepared, jobs, scheduler)
     show_document(document, lambda: models_lines(document, standard_output().room))
     if target is not None:
         write_file(target, comparison_html(document, "Models side by side"))
@@ -113,12 +115,12 @@ def compare_command(
         raise Interrupted(f"interrupted; what was done is kept: {AGAIN}")
 
 
-def _played(services: Services, prepared: PreparedComparison, jobs: int) -> dict[str, Any]:
+def _played(services: Services, prepared: PreparedComparison, jobs: int, scheduler: str | None) -> dict[str, Any]:
     from engine.app.model_comparison import compare_models
 
     with progress_bar() as on_done, interruptible() as stop:
         try:
-            return compare_models(services, prepared, jobs, on_done, stop)
+            return compare_models(services, prepared, jobs, on_done, stop, scheduler=scheduler)
         except PaperdeskError as error:
             if error.exit_code in MENDED:
                 error.args = (f"{error}; {AGAIN}",)

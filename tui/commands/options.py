@@ -90,6 +90,11 @@ ABSTAINING: Mapping[str, Any] = {
 }
 abstain_option = click.option("--abstain-limit", **ABSTAINING)
 
+SCHEDULER: Mapping[str, Any] = {
+    "metavar": "ADDRESS|local",
+    "help": "Dask scheduler whose workers play the runs that ask no model's service; local starts --jobs of them here.",
+}
+
 
 def option_of(of: Sequence[str], name: str, *names: str, help: str, **attributes: Any) -> Callable[[F], F]:
     """Add an option that belongs to some actions of a command, or goes with some of its options."""

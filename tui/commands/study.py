@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import MENDED, Interrupted, PaperdeskError
-from tui.commands.options import ABSTAIN_LIMIT
+from tui.commands.options import ABSTAIN_LIMIT, SCHEDULER
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
@@ -36,10 +36,18 @@ TEXT, CSV, LATEX, JSON = "text", "csv", "latex", "json"
     metavar="N",
     help="Parallel runs, one process each; runs that ask a model's service stay one after the other.",
 )
+@click.option("--scheduler", **SCHEDULER)
 @click.option("--format", "chosen", type=click.Choice([TEXT, CSV, LATEX, JSON]), help="Default: text; --json is json.")
 @yes_option
 def study_command(
-    *, invocation: Invocation, file: str, folder: str | None, jobs: int, chosen: str | None, yes: bool
+    *,
+    invocation: Invocation,
+    file: str,
+    folder: str | None,
+    jobs: int,
+    scheduler: str | None,
+    chosen: str | None,
+    yes: bool,
 ) -> None:
     """Backtests every combination of what the [study] of a TOML file names.
 
@@ -78,6 +86,7 @@ def study_command(
     \b
     Examples:
       paperdesk study grid.toml --jobs 2
+      paperdesk study grid.toml --scheduler tcp://10.0.0.5:8786
       paperdesk study grid.toml --format latex
       paperdesk study list
     """
@@ -96,18 +105,20 @@ def study_command(
     prepared = prepare_study(services, Path(file))
     agree_to_jobs(services, prepared.open_jobs, yes)
     again = f"`paperdesk study {file}` continues"
-    document = _played(services, prepared, jobs, again)
+    document = _played(services, prepared, (jobs, scheduler), again)
     _print(document, chosen)
     if document["interrupted"]:
         raise Interrupted(f"interrupted: {len(document['rows'])} of {document['runs']} runs are done; {again}")
 
 
-def _played(services: Services, prepared: PreparedStudy, jobs: int, again: str) -> Mapping[str, Any]:
+def _played(
+    services: Services, prepared: PreparedStudy, workers: tuple[int, str | None], again: str
+) -> Mapping[str, Any]:
     from engine.app.study import run_study
 
     with progress_bar() as on_done, interruptible() as stop:
         try:
-            return run_study(services, prepared, jobs, on_done, stop)
+            return run_study(services, prepared, workers[0], on_done, stop, scheduler=workers[1])
         except PaperdeskError as error:
             if error.exit_code in MENDED:
                 error.args = (f"{error}; {again}",)

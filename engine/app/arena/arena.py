@@ -16,8 +16,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -47,7 +45,7 @@ from engine.app.bench.forecast import (
     embedder_spec,
     one_call,
 )
-from engine.app.bench.jobs import in_workers, stop_requested
+from engine.app.bench.workers import in_workers, processes, stop_requested
 from engine.app.memory import run_memory
 from engine.app.models.models import (
     OnUnanswered,
@@ -239,16 +237,10 @@ def _play_repeats(
     services: Services, specs: Sequence[ArenaSpec], jobs: int, limits: tuple[bool, Decimal | None], stop: Stop
 ) -> Sequence[Row]:
     documents: list[Row] = []
-
-    def ended(number: int, future: Future[Row]) -> None:
-        if not future.cancelled():
-            documents.append(future.result())
-
     if jobs > 1 and len(specs) > 1:
-        try:
-            in_workers(partial(_play_there, services, limits), specs, jobs, stop, ended)
-        except BrokenProcessPool:
-            raise TryAgainLater("a process of the arena ended without a result: try again with fewer --jobs") from None
+        work = partial(_play_there, services, limits)
+        with processes(min(jobs, len(specs))) as team:
+            in_workers(team, work, specs, stop, lambda number, document: documents.append(document))
         return documents
     for spec in specs:
         if stop():

@@ -13,12 +13,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+from engine.app.bench.forecast import asks_service
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.learned import LearnedRows, explained, table_market
 from engine.app.bench.plan import BenchRecord, BenchRequest, Plan, PlannedRow, load_record, plan, strategy_titles
 from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
 from engine.app.research.market_data import load_window
-from engine.app.research.run_spec import Stop, check_spec, new_run_id
+from engine.app.research.run_spec import Stop, check_spec, new_run_id, settled
 from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
@@ -118,11 +119,11 @@ def _check_window(table: PublishedTable, services: Services) -> None:
     check_spec(spec, services.clock.now())
 
 
-def resumed(services: Services, run: str, jobs: int) -> PreparedBench:
-    """A bench that was stopped, as it was begun, `jobs` at a time. Raises MissingData where there is none, UsageError
-    where other models are configured by now, and as `prepare` does."""
+def resumed(services: Services, run: str, jobs: int, scheduler: str | None) -> PreparedBench:
+    """A bench that was stopped, as it was begun, `jobs` at a time or on a scheduler's workers. Raises MissingData where
+    there is none, UsageError where other models are configured by now, and as `prepare` does."""
     kept = load_record(run)
-    prepared = prepare(services, replace(kept.request, jobs=jobs))
+    prepared = prepare(services, replace(kept.request, jobs=jobs, scheduler=scheduler))
     now = prepared.record.models
     if now != kept.models:
         words = f"{', '.join(kept.models)} answered, and {', '.join(now)} would by now"
@@ -226,7 +227,13 @@ def _played(
     with record.lock():
         done = {number: one for number in range(len(jobs)) if (one := record.done(number)) is not None}
         left = [number for number in range(len(jobs)) if number not in done]
-        open_jobs = [replace(jobs[number], begun=record.began(number)) for number in left]
+        open_jobs = [
+            replace(
+                jobs[number],
+                begun=record.began(number) if asks_service(services, settled(services, jobs[number].spec)) else None,
+            )
+            for number in left
+        ]
         within = replace(services, limit=record.limit(services.config.budget, budget))
         progress = _progress(report, len(jobs), len(done))
         try:
@@ -237,6 +244,7 @@ def _played(
                 stop,
                 progress,
                 keep=lambda place, one: record.keep(left[place], one),
+                scheduler=prepared.request.scheduler,
             )
         except PaperdeskError as error:
             if error.exit_code in MENDED:

@@ -42,6 +42,7 @@ from engine.domain.model_call import (
     parse_model_spec,
     replays,
 )
+from engine.domain.run import RunSpec
 from engine.domain.text import counted
 from engine.errors import BudgetReached, MissingData, StaleData
 from engine.lab.backtest import run_agents
@@ -312,6 +313,15 @@ def _tiers(services: Services, job: Job, specs: Mapping[str, ModelSpec]) -> Mapp
         if agent in batched and kind in VENDORS:
             tiers[agent] = BATCH
     return {agent: TIERS.get(tier, Decimal(1)) for agent, tier in tiers.items()}
+
+
+def asks_service(services: Services, spec: RunSpec) -> bool:
+    """True for a run that may ask a service, or read its recorded answers."""
+    if spec.preset is None:
+        return False
+    models = {spec.model} if spec.model is not None else set(dict(spec.models).values())
+    vectors = embedder_spec(services.config, spec.embedder or "")
+    return models != {ModelKind.OFFLINE} or vectors.kind is not ModelKind.OFFLINE
 
 
 def embedder_spec(config: Config, embedder: str) -> ModelSpec:

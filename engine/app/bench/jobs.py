@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
+from engine.app.bench.cluster import team_of
+from engine.app.bench.workers import in_workers, stop_requested
 from engine.app.models.models import build_models
-from engine.app.records.own_process import no_main_module
 from engine.app.records.trial_index import count_result
 from engine.app.research.agent_run import AgentRun, FirstPart, first_part, play
 from engine.app.research.backtest import run_backtest
@@ -32,19 +26,12 @@ from engine.preset import Preset
 from engine.services import Services
 from engine.settings import places
 
-if TYPE_CHECKING:
-    from multiprocessing.synchronize import Event
-
-T = TypeVar("T")
-R = TypeVar("R")
-_PATIENCE = 0.2
-"""Seconds between two checks whether to stop."""
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One run of an agent: on one symbol of a published table, or (without a table) any backtest. `keep` writes its
-    journal and memory, as a backtest does; `begun` is the file of the moment at which it was begun first."""
+    journal and memory, as a backtest does; `begun` is the file of the moment at which it was begun first, None for one
+    that asks nobody."""
 
     spec: RunSpec
     table: PublishedTable | None
@@ -80,10 +67,12 @@ def run_jobs(
     on_done: OnDone = lambda job, count: None,
     *,
     keep: Keep = lambda number, played: None,
+    scheduler: str | None = None,
 ) -> Mapping[int, Played]:
     """Play jobs, `workers` at a time; by number, those that came to their end, each told to `keep` as soon as it has.
-    After `stop` no job begins, and those that are running end with their session; after a KeyboardInterrupt they end at
-    once. Raises what a run raises, except for data that is missing or stale, which is its result."""
+    Those that ask nobody are played by the workers of a `scheduler` where one is given. After `stop` no job begins, and
+    those that are running here end with their session; after a KeyboardInterrupt they end at once. Raises what a run
+    raises, except for data that is missing or stale, which is its result."""
 
     ended: dict[int, Played] = {}
 
@@ -93,18 +82,30 @@ def run_jobs(
             keep(number, played)
             on_done(jobs[number], len(ended))
 
+    def side_by_side(numbers: Sequence[int], scheduler: str | None) -> None:
+        work, items = partial(_play_there, services), [jobs[number] for number in numbers]
+        with team_of(workers, scheduler, [job.spec for job in items]) as team:
+            in_workers(team, work, items, stop, lambda place, played: end(numbers[place], played))
+
+    away = [number for number, job in enumerate(jobs) if scheduler is not None and job.begun is None]
+    here = sorted({*range(len(jobs))} - {*away})
     try:
-        if workers > 1 and len(jobs) > 1:
-            work = partial(_play_there, services)
-            in_workers(work, jobs, workers, stop, lambda number, future: end(number, _outcome(future)))
-            return ended
-        for number, job in enumerate(jobs):
-            if stop():
-                break
-            end(number, play_job(services, job, stop))
+        if away:
+            side_by_side(away, scheduler)
+        if min(workers, len(here)) > 1:
+            side_by_side(here, None)
+        else:
+            _one_by_one(services, jobs, here, stop, end)
     except KeyboardInterrupt:
         pass  # what has come to its end counts
     return ended
+
+
+def _one_by_one(services: Services, jobs: Sequence[Job], numbers: Sequence[int], stop: Stop, end: Keep) -> None:
+    for number in numbers:
+        if stop():
+            break
+        end(number, play_job(services, jobs[number], stop))
 
 
 def play_job(services: Services, job: Job, stop: Stop) -> Played:
@@ -170,72 +171,5 @@ def job_market(services: Services, job: Job) -> Market:
     return market if job.table is None else adjusted_market(job.table, job.spec.symbols[0], market)
 
 
-def in_workers(
-    work: Callable[[T], R], items: Sequence[T], workers: int, stop: Stop, on_ended: Callable[[int, Future[R]], None]
-) -> None:
-    """Have items worked on in processes of a pool, `workers` at a time, each told to `on_ended` by its number as soon
-    as it is done. After `stop` none begins, and what runs sees `stop_requested`; a KeyboardInterrupt ends all at
-    once. Raises what `on_ended` raises."""
-    context = multiprocessing.get_context("spawn")
-    stopping = context.Event()
-    pool = ProcessPoolExecutor(min(workers, len(items)), context, _begin_worker, (stopping,))
-    try:
-        with no_main_module():
-            numbers = {pool.submit(work, item): number for number, item in enumerate(items)}
-        open_ones = set(numbers)
-        while open_ones:
-            done, open_ones = wait(open_ones, _PATIENCE, FIRST_COMPLETED)
-            for future in done:
-                on_ended(numbers[future], future)
-            if stop() and not stopping.is_set():
-                stopping.set()
-                open_ones = {future for future in open_ones if not future.cancel()}
-    except KeyboardInterrupt:
-        # The pool has no way to end what runs; whoever plays side by side has no other children.
-        for process in multiprocessing.active_children():
-            process.terminate()
-        # One that was ended while it wrote a result has left half of it, and the pool would wait for the rest for as
-        # long as anybody, this process too, can write to that pipe.
-        pool._result_queue._writer.close()  # type: ignore[attr-defined]
-        raise
-    finally:
-        stopping.set()
-        pool.shutdown(cancel_futures=True)
-
-
-def _outcome(future: Future[Played]) -> Played:
-    if future.cancelled():
-        return Played(None)
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return Played(None, "its process ended without a result: try again, with fewer --jobs")
-
-
-_stopping: Event | None = None
-"""In a process of a pool: set once its work is to stop."""
-
-
-def _begin_worker(stopping: Event) -> None:
-    """Begin a process of a pool. Ctrl-C reaches every process of the terminal; it is the parent's to answer. One whose
-    parent was killed ends with it: it would wait for its next item for ever."""
-    global _stopping  # noqa: PLW0603 - how a pool's process is given what cannot be sent with a job
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _stopping = stopping
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
 def _play_there(services: Services, job: Job) -> Played:
     return play_job(services, job, stop_requested)
-
-
-def stop_requested() -> bool:
-    """True in a process of a pool once the parent asked it to stop."""
-    return _stopping is not None and _stopping.is_set()

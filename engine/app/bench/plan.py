@@ -62,6 +62,7 @@ class BenchRequest:
     presets, strategies: the user's own, by name or file, which are run in the place of the paper's agents.
     repeats: runs of each agent on each symbol.
     jobs: processes that runs are played in.
+    scheduler: whose workers play those that ask nobody.
     keep: whether every run writes a journal.
     """
 
@@ -80,6 +81,7 @@ class BenchRequest:
     strategies: tuple[str, ...] = ()
     repeats: int = 1
     jobs: int = 1
+    scheduler: str | None = None
     keep: bool = False
 
 

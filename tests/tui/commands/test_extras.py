@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.test_packaging import PYPROJECT
 from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_study import RULES, written
 
 WINDOW = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-14")
 
@@ -19,11 +21,19 @@ WINDOW = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-14")
         ("tune", ("optuna",), ("bench", "finagent", "--baselines", "--tune", "5", "--data", "nowhere")),
         ("ml", ("lightgbm",), ("backtest", "--strategy", "lgbm", "--warm-up-from", "2024-01-02", *WINDOW)),
         ("serve", ("textual_serve", "aiohttp"), ("serve", "--port", "0")),
+        ("cluster", ("distributed",), ("study", "grid.toml", "--scheduler", "local")),
     ],
 )
 def test_a_missing_extra_is_named_in_one_line(
-    run: Run, monkeypatch: pytest.MonkeyPatch, extra: str, modules: tuple[str, ...], arguments: tuple[str, ...]
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    extra: str,
+    modules: tuple[str, ...],
+    arguments: tuple[str, ...],
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, RULES)
     for module in modules:
         monkeypatch.setitem(sys.modules, module, None)
     ended = run(*arguments)

@@ -1,0 +1,176 @@
+"""A study on a cluster: a scheduler and two workers as processes of their own, one of them killed at its work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from connectors.llm import gate
+from engine.app.bench import cluster
+from engine.settings import places
+from tests.servers.fake_llm_server import fake_llm_server, is_preflight
+from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_study import NEAR, Trader, figures, journals, written
+from tests.tui.real_terminal import REPO
+
+pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+WAITING = """
+import os, time
+from pathlib import Path
+import numpy as np
+
+HERE = Path(__file__).parent
+
+class Waiting:
+    '''Holds; in a worker it says that it is at work, and waits for word to go on.'''
+
+    def signals(self, history):
+        if (HERE / "wait").exists():
+            (HERE / f"{os.getpid()}.at-work").touch()
+            while not (HERE / "go-on").exists():
+                time.sleep(0.02)
+        return np.ones(len(history), dtype=int)
+"""
+GRID = """
+[study]
+strategies = ["macd", "{file}:Waiting"]
+presets = ["finvision"]
+models = ["near:m1", "offline"]
+symbols = ["ORVL"]
+windows = [["2025-03-03", "2025-03-06"], ["2025-05-05", "2025-05-07"]]
+"""
+RULE = """
+[study]
+strategies = ["macd"]
+symbols = ["UPWD"]
+windows = [["2025-03-04", "2025-03-05"]]
+"""
+PRICES = "date,open,high,low,close,adj_close,volume\n" + "".join(
+    f"2025-03-0{day},1{day},1{day},1{day},1{day},1{day},1000\n" for day in (3, 4, 5)
+)
+
+
+@contextmanager
+def dask(command: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{command}", *arguments, "--no-dashboard"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(REPO), "TMPDIR": str(folder)},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(happened: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 300
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def workers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workers")
+
+
+@pytest.fixture(scope="module")
+def scheduler(workers_folder: Path) -> Iterator[str]:
+    """The address of a scheduler with two workers of one thread, which nobody starts again."""
+    from distributed import Client
+
+    file = workers_folder / "scheduler.json"
+    with ExitStack() as stack:
+        stack.enter_context(
+            dask(
+                "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file), folder=workers_folder
+            )
+        )
+        until(file.exists)
+        for _ in range(2):
+            worker = ("--scheduler-file", str(file), "--no-nanny", "--nthreads", "1")
+            stack.enter_context(dask("worker", *worker, folder=workers_folder))
+        with Client(scheduler_file=str(file), set_as_default=False) as client:
+            client.wait_for_workers(2)
+            address = client.scheduler.address
+        yield address
+
+
+def test_other_code_and_other_data_are_refused(
+    run: Run,
+    paperdesk_home: Path,
+    scheduler: str,
+    workers_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for folder, text in ((workers_folder, PRICES), (tmp_path, PRICES.replace("1000", "2000"))):
+        (folder / "market" / "prices").mkdir(parents=True)
+        (folder / "market" / "prices" / "UPWD.csv").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)  # a relative folder is each process's own
+    command = ("study", written(tmp_path, RULE), "--scheduler", scheduler, "--data", "market")
+    data = run(*command)
+    assert data.code == 65 and "other data in market" in data.err and data.err.count("\n") == 1
+    monkeypatch.setattr(cluster, "_program", lambda: "1.0")
+    code = run(*command)
+    assert code.code == 78 and "another Paperdesk" in code.err and code.err.count("\n") == 1
+    assert not journals()
+
+
+@pytest.mark.parametrize(("address", "code"), [("tcp://127.0.0.1:1", 74), ("nowhere", 2), ("tls://127.0.0.1:1", 78)])
+def test_an_address_without_a_scheduler_is_one_line(
+    run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, code: int
+) -> None:
+    monkeypatch.setattr(cluster, "CONNECTING", 0.1)
+    failed = run("study", written(tmp_path, RULE.replace("UPWD", "ORVL")), "--scheduler", address)
+    assert failed.code == code and address in failed.err and failed.err.count("\n") == 1
+
+
+def test_rows_are_the_same_with_a_worker_killed_and_nothing_is_paid_twice(
+    run: Run, paperdesk_home: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "PACE", 0.001)
+    file = Path(written(tmp_path, WAITING, "waiting.py"))
+    with fake_llm_server(Trader()) as service:
+        config = written(tmp_path, NEAR.format(service.openai_url), "config.toml")
+        command = ("study", written(tmp_path, GRID.format(file=file)), "--config", config, "--yes", "--json")
+
+        def questions() -> int:
+            return sum(not is_preflight(body) for body in service.requests)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv(places.HOME, str(tmp_path / "other"))
+            alone, looks = run(*command).json, run("trials", "--json").json
+        wanted = questions()
+        service.requests.clear()
+        (tmp_path / "wait").touch()
+        killed = []
+
+        def kill_one_at_work() -> None:
+            until(lambda: list(tmp_path.glob("*.at-work")))
+            killed.append(int(next(tmp_path.glob("*.at-work")).stem))
+            os.kill(killed[0], signal.SIGKILL)
+            (tmp_path / "go-on").touch()
+
+        killer = threading.Thread(target=kill_one_at_work)
+        killer.start()
+        together = run(*command, "--scheduler", scheduler).json
+        killer.join()
+    assert len(together["rows"]) == 8 and figures(together) == figures(alone) and wanted and questions() == wanted
+    others = {int(path.stem) for path in tmp_path.glob("*.at-work")} - {*killed, os.getpid()}
+    assert others  # the killed one's run was played again, and not here
+    again = run("trials", "--json").json
+    assert sorted(map(str, again)) == sorted(map(str, looks))
