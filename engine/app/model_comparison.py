@@ -101,47 +101,30 @@ def compare_models(
     repeated = [arm.documents for arm in arms if len(arm.documents) > 1]
     if not repeated and not interrupted:  # who answers alike makes no noise
         repeated = [[*arm.documents] * prepared.repeats for arm in arms]
+    window = {"preset": spec.preset, "symbols": list(spec.symbols), "from": str(spec.first), "to": str(spec.last)}
     return {
-        "schema": SCHEMA,
-        "kind": "models",
-        "preset": spec.preset,
-        "symbols": list(spec.symbols),
-        "from": spec.first.isoformat(),
-        "to": spec.last.isoformat(),
-        "repeats": prepared.repeats,
+        **{"schema": SCHEMA, "kind": "models", **window, "repeats": prepared.repeats},
         **side_by_side(arms, repeated, count=prepared.repeats),
-        "notes": list(prepared.study.notes),
-        "interrupted": interrupted,
+        **{"notes": list(prepared.study.notes), "interrupted": interrupted},
     }
 
 
 def compare_books(services: Services, records: Records) -> Row:
     """The document of the books of a desk up to its latest session. Raises MissingData for a desk that has not run,
     UsageError for one with a single book."""
-    reader, config = records.required, services.config
+    metrics, exchanges, facts = services.config.metrics, services.config.exchanges, partial(known_of, services)
     run = run_of_session(records, None)
-    arms = book_arms(
-        *(reader, run),
-        exchanges=config.exchanges,
-        risk_free=config.metrics.risk_free,
-        facts_of=partial(known_of, services),
-    )
+    arms = book_arms(records.required, run, exchanges=exchanges, risk_free=metrics.risk_free, facts_of=facts)
     if len(arms) < 2:
         raise UsageError(
             f'the desk {records.desk} has one book: give --models A,B, or a preset with combine = "books" whose '
             "[owners.NAME] have a model each"
         )
     document = arms[0].documents[0]
+    window = {"from": document["first_session"], "to": document["last_session"]}
     return {
-        "schema": SCHEMA,
-        "kind": "books",
-        "desk": records.desk,
-        "preset": document["preset"],
-        "symbols": document["symbols"],
-        "from": document["first_session"],
-        "to": document["last_session"],
-        "repeats": 1,
+        **{"schema": SCHEMA, "kind": "books", "desk": records.desk},
+        **{"preset": document["preset"], "symbols": document["symbols"], **window, "repeats": 1},
         **side_by_side(arms),
-        "notes": [],
-        "interrupted": False,
+        **{"notes": [], "interrupted": False},
     }

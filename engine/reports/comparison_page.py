@@ -10,8 +10,9 @@ from typing import Any
 
 from engine.domain.text import counted
 from engine.reports.amounts import UNKNOWN, between, cost, money, number, percent, portion, ratio
-from engine.reports.html import rendered
-from engine.reports.summary import DISCLAIMER, figure, title_of
+from engine.reports.html import figures_html
+from engine.reports.html_charts import Chart
+from engine.reports.summary import figure, title_of
 from engine.reports.svg_charts import Curve, svg
 from engine.reports.table import Column, count, texts
 
@@ -107,26 +108,20 @@ def floor_words(document: Document) -> str:
 
 def comparison_html(document: Document, title: str) -> str:
     """The whole page: figures, pairs, and the growth of each."""
-    from markupsafe import Markup
-
-    models = document["models"]
+    models, notes = document["models"], [*filter(None, [floor_words(document)]), *document.get("notes", ())]
     days = sorted({day for one in models for day in one["daily"]})
     curves = [Curve(one["name"], _growth(one["daily"], days), "own" if one is models[0] else "other") for one in models]
-    return rendered(
-        "comparison.html.j2",
-        title=title,
-        disclaimer=DISCLAIMER,
-        columns=texts("", *(one["name"] for one in models)),
-        figures=list(figure_rows(document)),
-        pair_columns=texts("", "Daily difference", "Decisions"),
-        pairs=[
-            (f"{one['other']} less {one['first']}", difference_words(one), agreement_words(one))
-            for one in document["pairs"]
-        ],
-        chart=Markup(svg(curves, days, 300, "Cumulative return", percent=True)),
-        first=models[0]["name"],
-        notes=[*filter(None, [floor_words(document)]), *document.get("notes", ())],
+    drawing = svg([*curves[1:], curves[0]], days, 300, "Cumulative return", percent=True)
+    legend = (("own", models[0]["name"]), ("other", ", ".join(one["name"] for one in models[1:])))
+    pairs = [
+        (f"{one['other']} less {one['first']}", difference_words(one), agreement_words(one))
+        for one in document["pairs"]
+    ]
+    tables = (
+        ("Figures", texts("", *(one["name"] for one in models)), list(figure_rows(document))),
+        ("Paired differences of daily returns", texts("", "Daily difference", "Decisions"), pairs),
     )
+    return figures_html(title, [Chart("Cumulative return", drawing, legend)], notes, tables=tables)
 
 
 def _growth(daily: Mapping[str, float], days: Sequence[str]) -> list[float | None]:

@@ -92,12 +92,18 @@ def html(document: Mapping[str, Any]) -> str:
     )
 
 
-def figures_html(title: str, charts: Iterable[Chart], notes: Sequence[str] = ()) -> str:
-    """Charts alone as one page, with notes below."""
+def figures_html(
+    title: str,
+    charts: Iterable[Chart],
+    notes: Sequence[str] = (),
+    *,
+    tables: Sequence[tuple[str, Sequence[Column], Sequence[Any]]] = (),
+) -> str:
+    """Titled tables, then charts, as one page, with notes below."""
     from markupsafe import Markup
 
     drawn = [(chart, Markup(chart.drawing)) for chart in charts if chart.drawing]
-    return rendered("figure.html.j2", title=title, disclaimer=DISCLAIMER, charts=drawn, notes=notes)
+    return rendered("figure.html.j2", title=title, disclaimer=DISCLAIMER, tables=tables, charts=drawn, notes=notes)
 
 
 def rendered(page: str, **values: Any) -> str:

@@ -77,21 +77,10 @@ def book_arms(
         cutoff, as_of = facts_of(models)
         use = replace(use, spec=models, training_cutoff=cutoff, prices_as_of=as_of)
         document = performance(run_part, measure, use if use.calls else None)
-        arms.append(
-            Arm(
-                name=owner,
-                model=models or None,
-                documents=[
-                    {
-                        **document,
-                        "preset": entry.name,
-                        "luck": luck(run_part, measure.track(run_part), None),
-                        "equity": [row_json.point(point) for point in run_part.equity],
-                        "decisions": [{**row, "owner": ""} for row in document["decisions"]],
-                    }
-                ],
-            )
-        )
+        document["preset"], document["luck"] = entry.name, luck(run_part, measure.track(run_part), None)
+        document["equity"] = [row_json.point(point) for point in run_part.equity]
+        document["decisions"] = [{**row, "owner": ""} for row in document["decisions"]]
+        arms.append(Arm(name=owner, model=models or None, documents=[document]))
     return arms
 
 
