@@ -5,22 +5,16 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.errors import MENDED, Interrupted, PaperdeskError
-from tui.commands.options import DOLLARS, SCHEDULER, RunFlags, abstain_option, run_options
+from engine.errors import Interrupted
+from tui.commands.options import DOLLARS, JOBS, SCHEDULER, RunFlags, abstain_option, run_options
 from tui.commands.report import page_target, write_file
+from tui.commands.study import played
 from tui.settings.invocation import Invocation, OptionOf, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
-from tui.shell.interruption import interruptible
-from tui.shell.progress import progress_bar
 from tui.text.console import show_document, standard_output
-
-if TYPE_CHECKING:
-    from engine.app.model_comparison import PreparedComparison
-    from engine.services import Services
 
 OF_MODELS = ("--models",)
 AGAIN = "the same command continues"
@@ -39,16 +33,7 @@ AGAIN = "the same command continues"
     help="Runs of each model: a difference below their noise is not distinguishable.",
 )
 @partial(run_options, left_out=("model", "strategy", "params"))
-@click.option(
-    "--jobs",
-    cls=OptionOf,
-    of=OF_MODELS,
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Parallel runs, one process each; runs that ask a model's service stay one after the other.",
-)
+@click.option("--jobs", cls=OptionOf, of=OF_MODELS, **JOBS)
 @click.option("--scheduler", cls=OptionOf, of=OF_MODELS, **SCHEDULER)
 @click.option("--budget", cls=OptionOf, of=OF_MODELS, type=DOLLARS, metavar="USD", help="Maximum model cost.")
 @abstain_option
@@ -98,7 +83,7 @@ def compare_command(
         with invocation.records() as records:
             document = compare_books(invocation.services(), records)
     else:
-        from engine.app.model_comparison import prepare_comparison
+        from engine.app.model_comparison import compare_models, prepare_comparison
         from engine.services import SpendingLimit
 
         services = replace(invocation.services(), abstain_limit=abstain_limit)
@@ -107,21 +92,9 @@ def compare_command(
         agree_to_jobs(services, prepared.study.open_jobs, yes, budget=budget)
         if budget is not None:
             services = replace(services, limit=SpendingLimit.of_dollars(services.config.budget, budget))
-        document = _played(services, prepared, jobs, scheduler)
+        document = played(partial(compare_models, services, prepared, jobs, scheduler=scheduler), AGAIN)
     show_document(document, lambda: models_lines(document, standard_output().room))
     if target is not None:
         write_file(target, comparison_html(document, "Models side by side"))
     if document["interrupted"]:
         raise Interrupted(f"interrupted; what was done is kept: {AGAIN}")
-
-
-def _played(services: Services, prepared: PreparedComparison, jobs: int, scheduler: str | None) -> dict[str, Any]:
-    from engine.app.model_comparison import compare_models
-
-    with progress_bar() as on_done, interruptible() as stop:
-        try:
-            return compare_models(services, prepared, jobs, on_done, stop, scheduler=scheduler)
-        except PaperdeskError as error:
-            if error.exit_code in MENDED:
-                error.args = (f"{error}; {AGAIN}",)
-            raise

@@ -90,6 +90,13 @@ ABSTAINING: Mapping[str, Any] = {
 }
 abstain_option = click.option("--abstain-limit", **ABSTAINING)
 
+JOBS: Mapping[str, Any] = {
+    "type": click.IntRange(1, 64),
+    "default": 1,
+    "show_default": True,
+    "metavar": "N",
+    "help": "Parallel runs, one process each; runs that ask a model's service stay one after the other.",
+}
 SCHEDULER: Mapping[str, Any] = {
     "metavar": "ADDRESS|local",
     "help": "Dask scheduler whose workers play the runs that ask no model's service; local starts --jobs of them here.",

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from engine.errors import MENDED, Interrupted, PaperdeskError
-from tui.commands.options import ABSTAIN_LIMIT, SCHEDULER
+from tui.commands.options import ABSTAIN_LIMIT, JOBS, SCHEDULER
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
-from tui.shell.progress import progress_bar
+from tui.shell.progress import Show, progress_bar
 from tui.text.console import as_json, show, show_document, show_json
 
 if TYPE_CHECKING:
-    from engine.app.study import PreparedStudy
-    from engine.services import Services
+    from engine.app.research.run_spec import Stop
 
 LIST = "list"
 TEXT, CSV, LATEX, JSON = "text", "csv", "latex", "json"
@@ -28,14 +28,7 @@ TEXT, CSV, LATEX, JSON = "text", "csv", "latex", "json"
 @command("study")
 @click.argument("file", metavar="FILE.toml|list")
 @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Parallel runs, one process each; runs that ask a model's service stay one after the other.",
-)
+@click.option("--jobs", **JOBS)
 @click.option("--scheduler", **SCHEDULER)
 @click.option("--format", "chosen", type=click.Choice([TEXT, CSV, LATEX, JSON]), help="Default: text; --json is json.")
 @yes_option
@@ -90,7 +83,7 @@ def study_command(
       paperdesk study grid.toml --format latex
       paperdesk study list
     """
-    from engine.app.study import prepare_study, studies
+    from engine.app.study import prepare_study, run_study, studies
     from tui.text.study_text import list_lines
 
     if as_json() and chosen not in (None, JSON):
@@ -105,20 +98,17 @@ def study_command(
     prepared = prepare_study(services, Path(file))
     agree_to_jobs(services, prepared.open_jobs, yes)
     again = f"`paperdesk study {file}` continues"
-    document = _played(services, prepared, (jobs, scheduler), again)
+    document = played(partial(run_study, services, prepared, jobs, scheduler=scheduler), again)
     _print(document, chosen)
     if document["interrupted"]:
         raise Interrupted(f"interrupted: {len(document['rows'])} of {document['runs']} runs are done; {again}")
 
 
-def _played(
-    services: Services, prepared: PreparedStudy, workers: tuple[int, str | None], again: str
-) -> Mapping[str, Any]:
-    from engine.app.study import run_study
-
+def played(play: Callable[[Show, Stop], dict[str, Any]], again: str) -> dict[str, Any]:
+    """The document of runs that are played with a bar, until Ctrl-C; an error that can be mended says how to go on."""
     with progress_bar() as on_done, interruptible() as stop:
         try:
-            return run_study(services, prepared, workers[0], on_done, stop, scheduler=workers[1])
+            return play(on_done, stop)
         except PaperdeskError as error:
             if error.exit_code in MENDED:
                 error.args = (f"{error}; {again}",)
