@@ -48,18 +48,20 @@ class AnswerOptions:
     effort: of the model's reasoning.
     verbosity: of its answer.
     tier: of the vendor's service.
-    mask: the degree to which names and dates are hidden from the model; recorded and hashed, and not yet used.
+    mask: the level of what is hidden from the model: 1 tickers, 2 names too, 3 dates too, 4 the price level too.
     thinking: adaptive, enabled or disabled, where a model has it apart from effort.
     """
 
     effort: str | None = None
     verbosity: str | None = None
     tier: str | None = None
-    mask: str | None = None
+    mask: int | None = None
     thinking: str | None = None
 
 
 NO_OPTIONS = AnswerOptions()
+MASKS = range(5)
+"""Levels of a mask; 0 hides nothing, and is None in options."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ class Certificate:
     bound: what the certificate is of.
     not_audited: what code of the user's read outside of the program and the data folder, and where it reads how it was
         called: no cut changes that.
+    unmasked: what the run's questions name though its mask hides it; None without a mask.
     """
 
     subject: str
@@ -109,11 +110,12 @@ class Certificate:
     training: Training | None = None
     bound: Bound = Bound()
     not_audited: tuple[str, ...] = ()
+    unmasked: tuple[str, ...] | None = None
 
     @property
     def outcome(self) -> Literal["clean", "leak"]:
         """`leak` where any of it saw the future."""
         differing = self.differing or self.access_differing or (self.copies is not None and self.copies.differing)
         unmarked = self.training is not None and self.training.unmarked
-        leaks = differing or unmarked or self.opened or any(p.surfaced for p in self.planted)
+        leaks = differing or unmarked or self.unmasked or self.opened or any(p.surfaced for p in self.planted)
         return "leak" if leaks or any(i.from_the_future for i in self.inputs.values()) else "clean"

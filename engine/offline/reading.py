@@ -219,12 +219,20 @@ def _concerns(sentences: Sequence[str], names: re.Pattern[str]) -> bool:
 
 def names_of(symbol: Symbol, texts: Iterable[str]) -> re.Pattern[str] | None:
     """The company's names as a pattern; None where they are not known, and every item counts as its."""
-    names = set(_table("companies").get(symbol, ())) or set(_learnt(symbol, texts))
+    names = company_names(symbol, texts)
     if not names:
         return None
-    if not is_crypto(symbol) and len(symbol) > 2:
-        names.add(symbol)
-    return _pattern(frozenset(names))
+    return _pattern(names if is_crypto(symbol) or len(symbol) <= 2 else names | {symbol})
+
+
+def company_names(symbol: Symbol, texts: Iterable[str]) -> frozenset[str]:
+    """The names of what is behind a symbol: those of companies.toml, else those that its news gives it."""
+    return frozenset(companies().get(symbol, ())) or frozenset(_learnt(symbol, texts))
+
+
+def companies() -> Mapping[Symbol, Sequence[str]]:
+    """The names of companies and coins that the press writes about, by symbol."""
+    return _table("companies")
 
 
 @cache
@@ -265,7 +273,7 @@ _LIST_MARKS = re.compile(r"\*\*|^[\s#*•-]+|^\d+\s*[.)]\s+")
 def salient_words(texts: Iterable[str], count: int, skip: Iterable[str] = ()) -> list[str]:
     """The most salient words of some texts, in order of appearance: names and words of finance before others, repeated
     ones before single ones."""
-    words, unwanted = lexicon(), _common_words() | {word.lower() for word in skip}
+    words, unwanted = lexicon(), common_words() | {word.lower() for word in skip}
     weight: dict[str, float] = {}
     spelled: dict[str, str] = {}
     for text in texts:
@@ -325,7 +333,8 @@ def ended(text: str) -> str:
 
 
 @cache
-def _common_words() -> frozenset[str]:
+def common_words() -> frozenset[str]:
+    """Words in lower case that say nothing about what a text is about."""
     return frozenset(_table("common_words")["words"])
 
 

@@ -320,14 +320,14 @@ def test_the_fingerprint_is_of_decisions_trades_and_equity_alone() -> None:
 def test_a_strategy_has_no_model_and_a_warm_up_stands_apart() -> None:
     result = by_hand()
     spec = replace(result.spec, preset=None, strategy="macd", params=(("fast", "6"),), warm_up_from=BEFORE)
-    spec = replace(spec, options=AnswerOptions(effort="high", mask="names"))
+    spec = replace(spec, options=AnswerOptions(effort="high", mask=2))
     made = document(Report(replace(result, spec=spec, model=None, warm_up=held_by_hand().test)))
     assert made["strategy"] == "macd"
     assert "preset" not in made
     assert made["model"] is None
     assert made["settings"]["params"] == {"fast": "6"}
     options = {name: made["settings"][name] for name in ("effort", "verbosity", "tier", "mask")}
-    assert options == {"effort": "high", "verbosity": None, "tier": None, "mask": "names"}
+    assert options == {"effort": "high", "verbosity": None, "tier": None, "mask": 2}
     assert made["warm_up"]["final_value"] == "1020.00"
     assert [point["value"] for point in made["warm_up"]["equity"]] == ["990.00", "1000.00", "1020.00"]
     assert made["final_value"] == "1008.00"

@@ -78,6 +78,10 @@ def backtest_command(
     whole window as one batch per step, to openai or anthropic. Waiting may be interrupted or killed: --resume collects
     the batch and sends nothing twice. Lines without an answer are asked one by one.
 
+    With --mask a model is not told which market it reads, and what it answers is translated back: what is lost without
+    names, dates and prices was recalled. Several levels (0,4) are played one after the other, as RUN-mask0 and
+    RUN-mask4, and compared session by session with the first.
+
     \b
     Examples:
       paperdesk backtest
@@ -97,7 +101,7 @@ def backtest_command(
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
     spec = replace(spec, batch=spec.batch or batch)
     check_spec(spec, services.clock.now())
-    specs = [spec] if repeats == 1 else _repeated(services, spec, repeats, whole=not light and stopped is None)
+    specs = _runs(services, spec, flags.masks or (), repeats, whole=not light and stopped is None)
     _agree(services, specs, budget, yes=yes)
     if budget is not None:
         spent = Spent() if stopped is None else stopped.spent
@@ -109,16 +113,23 @@ def backtest_command(
         documents.append(stored_document(one.run, light=True))
         if documents[-1]["interrupted"]:
             break
-    _show_results(documents, repeats if len(documents) == len(specs) else 1)
+    _show_results(documents, len(flags.masks or ()) > 1, repeats if len(documents) == len(specs) else 1)
     if documents[-1]["interrupted"]:
         raise Interrupted(_stopped(documents[-1]))
 
 
-def _show_results(documents: Sequence[dict[str, Any]], repeats: int) -> None:
-    """Print a backtest, with what its repeats add."""
+def _show_results(documents: Sequence[dict[str, Any]], compared: bool, repeats: int) -> None:
+    """Print a backtest, with what its repeats add, or under several masks what they change."""
     from engine.reports.documents.backtest import in_rows
+    from engine.reports.documents.run_comparison import comparison_document
     from engine.reports.documents.side_by_side import repeats_part
 
+    if compared and len(documents) > 1:
+        from tui.text.runs_text import comparison_lines
+
+        pairs = comparison_document(documents)
+        show_document(pairs, lambda: comparison_lines(pairs, standard_output().width))
+        return
     document = documents[0] if repeats == 1 else documents[0] | repeats_part(documents, repeats)
     if as_json():
         show_json_text(in_rows(document))
@@ -140,6 +151,16 @@ def _agree(services: Services, specs: Sequence[RunSpec], budget: Decimal | None,
         if specs[0].batch:
             _check_batches(services, specs[0])
         agree_to_jobs(services, [Job(settled(services, one), None, one.run) for one in specs], yes, budget=budget)
+
+
+def _runs(services: Services, spec: RunSpec, masks: Sequence[int], repeats: int, *, whole: bool) -> list[RunSpec]:
+    """A run, with its repeats or under each of several masks."""
+    if len(masks) < 2:
+        return [spec] if repeats == 1 else _repeated(services, spec, repeats, whole=whole)
+    if repeats > 1:
+        raise click.UsageError("--repeats measures the noise of one level: give --mask a single one with it")
+    named = [_named(spec, f"{spec.run}-mask{level}") for level in masks]
+    return [replace(one, options=replace(spec.options, mask=m or None)) for one, m in zip(named, masks, strict=True)]
 
 
 def _repeated(services: Services, spec: RunSpec, repeats: int, *, whole: bool) -> list[RunSpec]:
@@ -236,8 +257,9 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int) -> int:
 
     Takes the flags of a backtest. The data is cut at --cuts decisions, drawn by --seed, each of which must come out
     unchanged; then future records are planted in every source and must not surface anywhere. The certificate identifies
-    program, data, your code and the run. With --run it checks that run, with its settings unless other flags are given.
-    Exits with 0 if clean, 1 if anything leaked or the run differs.
+    program, data, your code and the run. Under a --mask the questions are searched for what the level hides. With --run
+    it checks that run, with its settings unless other flags are given. Exits with 0 if clean, 1 if anything leaked or
+    the run differs.
 
     \b
     Examples:
@@ -250,6 +272,8 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int) -> int:
     from engine.app.research.backtest import recorded_spec
     from engine.reports.documents.research import audit_document
 
+    if len(flags.masks or ()) > 1:
+        raise click.UsageError("--mask takes one level here: each has an audit of its own")
     services, of = invocation.services(), invocation.run
     given = any(getattr(flags, one.name) for one in fields(flags))
     spec = flags.spec(services) if of is None or given else recorded_spec(of)
@@ -353,6 +377,9 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
             f"Training       {_passed(training['unmarked'])}: with another future of {len(training['sessions'])} "
             f"sessions of the warm-up {training['unmarked']} texts rest on it and do not say so"
         )
+    if mask := document["mask"]:
+        named = ", ".join(mask["named"]) or "nothing"
+        yield f"Mask           {_passed(mask['named'])}: of what level {mask['level']} hides the questions name {named}"
     if document["hindsight_memories"] is not None:
         count = document["hindsight_memories"]
         yield f"Hindsight      {count} memories of the warm-up rest on what followed, as training may"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from engine.domain.model_call import MASKS
 from tui.settings.invocation import OptionOf
 from tui.text.console import as_json
 
@@ -59,6 +60,13 @@ def _point(text: str) -> int | date:
     return int(text) if text.isdecimal() and int(text) else date.fromisoformat(text)
 
 
+def _masks(text: str) -> tuple[int, ...]:
+    levels = tuple(dict.fromkeys(map(int, text.split(","))))
+    if not set(levels) <= set(MASKS):
+        raise ValueError(text)
+    return levels
+
+
 def _cuts(text: str) -> int:
     if text != "all" and not (text.isdecimal() and int(text)):
         raise ValueError(text)
@@ -70,6 +78,7 @@ AMOUNT = Parsed("number", _finite, "is not a number")
 DOLLARS = Parsed("USD", _dollars, "is not a non-negative amount")
 CUTS = Parsed("cuts", _cuts, "is neither a positive number nor `all`")
 """A number of cuts; `all` is 0."""
+LEVELS = Parsed("masks", _masks, "is no level of a mask (0 to 4), nor several such as 0,4")
 COUNT = click.IntRange(min=0)
 POINT = Parsed("point", _point, "is neither a session (YYYY-MM-DD) nor an event number")
 
@@ -194,6 +203,7 @@ class RunFlags:
     model: str | None = None
     tier: str | None = None
     without: str | None = None
+    masks: Sequence[int] | None = None
     folder: str | None = None
     cash: Decimal | None = None
     commission: Decimal | None = None
@@ -229,7 +239,7 @@ class RunFlags:
             params=key_values(self.params),
             data=services.data,
             model=self.model,
-            options=AnswerOptions(tier=self.tier),
+            options=AnswerOptions(tier=self.tier, mask=(self.masks[0] if self.masks else 0) or None),
             without=listed(self.without),
             convention=self.convention or config.metrics.convention,
             cash=self.cash,
@@ -257,6 +267,15 @@ def run_options(function: F, left_out: Collection[str] = ()) -> F:
         "--tier", type=click.Choice(["default", "flex"]), help="Vendor's service tier; flex is slow and half price."
     )
     @click.option("--without", metavar="STEP,STEP", help="Steps of the preset to leave out.")
+    @click.option(
+        "--mask",
+        "masks",
+        type=LEVELS,
+        metavar="0..4",
+        help="""
+        Hide from models: 1 tickers, 2 also names, 3 also dates, 4 also the price level; 0: nothing.
+    """,
+    )
     @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
     @click.option("--cash", type=AMOUNT, metavar="N", help="Starting cash.")
     @click.option("--commission", type=AMOUNT, metavar="FRACTION", help="Commission per trade (0.001 is 0.1 %).")

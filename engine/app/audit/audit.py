@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from engine.app.audit.legs_process import begin
-from engine.app.audit.subjects import CopiedLeg, LegsTask, files_outside, open_subject, opened_files
+from engine.app.audit.subjects import AgentSubject, CopiedLeg, LegsTask, files_outside, open_subject, opened_files
 from engine.app.models.models import build_models
 from engine.app.records.own_process import begin_process
 from engine.app.records.trial_index import check_trial_index, count_trials, spec_hash, spec_trial
@@ -90,6 +90,8 @@ async def _audit(
         open_subject(services, spec, market) as subject,
     ):
         certificate = await audit(subject, cuts, on_step, spec.seed, copies)
+        if isinstance(subject, AgentSubject):
+            certificate = replace(certificate, unmasked=subject.unmasked)
     early: tuple[str, ...] = ()
     if copies is not None:
         opened, early = {**copies.opened, **opened}, copies.early if preset is not None else ()

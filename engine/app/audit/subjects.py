@@ -28,6 +28,7 @@ from typing import Any
 
 from engine.app.audit.hidden_folder import show_instead
 from engine.app.memory import run_memory
+from engine.app.models.mask import mask_of
 from engine.app.models.models import build_models
 from engine.app.research.agent_run import AgentRun
 from engine.app.research.market_data import load_macro
@@ -66,7 +67,8 @@ def open_subject(services: Services, spec: RunSpec, market: Market) -> Iterator[
     if preset is None:
         yield RuleSubject(spec, market, *with_costs(spec, services.config))
         return
-    models = build_models(services, preset, spec.model)
+    mask = mask_of(spec, on_convention(spec, market))
+    models = build_models(services, preset, spec.model, mask=mask and replace(mask, sent=[]))
     run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
     with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
         yield AgentSubject(run, memory)
@@ -106,6 +108,12 @@ class AgentSubject:
         self._whole, self.test = TrainedTexts(memory, records), result.test
         warm_up = () if result.warm_up is None else result.warm_up.decisions
         return _trace((*warm_up, *result.test.decisions), records), watched.read
+
+    @property
+    def unmasked(self) -> tuple[str, ...] | None:
+        """The words that the questions so far name though the run's mask hides it; None without a mask."""
+        mask = self._run.models.mask
+        return None if mask is None else tuple(mask.named())
 
     async def training(self, seed: int) -> Training | None:
         """Sessions of the warm-up with absurd prices from the next one on: what is written and asked then rests on what

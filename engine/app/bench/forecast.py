@@ -21,6 +21,7 @@ from engine.agents.ask import agent_of, for_owner
 from engine.agents.registry import market_alone
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
+from engine.app.models.mask import mask_of, masked
 from engine.app.models.models import build_models, chosen_models
 from engine.app.models.recorded_run import each_once
 from engine.app.research.agent_run import AgentRun
@@ -46,7 +47,7 @@ from engine.domain.run import RunSpec
 from engine.domain.text import counted
 from engine.errors import BudgetReached, MissingData, StaleData
 from engine.lab.backtest import run_agents
-from engine.lab.window import desk_calendar_of, windows
+from engine.lab.window import desk_calendar_of, on_convention, windows
 from engine.market.as_of import Market
 from engine.messages.events import SessionOpened
 from engine.offline.model import OfflineModel
@@ -443,8 +444,8 @@ async def _play(
 ) -> int:
     """Play a run with given models until it is to stop; the number of sessions."""
     preset = agents_of(job.spec)
-    models = build_models(services, preset, OfflineModel.spec)
-    models = replace(models, models=each_once({agent: model_of(agent) for agent in models.models}))
+    models, mask = build_models(services, preset, OfflineModel.spec), mask_of(job.spec, on_convention(job.spec, market))
+    models = replace(models, models=each_once({agent: masked(model_of(agent), mask) for agent in models.models}))
     count = 0
 
     def on_event(event: object) -> None:

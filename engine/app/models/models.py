@@ -25,6 +25,7 @@ from engine.agents.agent import Agent, Reads, View
 from engine.agents.ask import MAY_PASS, Asker, QuestionKey, agent_of, check_had, for_owner
 from engine.agents.registry import market_alone, waits_for
 from engine.agents.tools import read_guidance
+from engine.app.models.mask import Mask, masked
 from engine.app.models.recorded_run import RecordedRun, Unseeing, each_once, recorded_backtest
 from engine.domain.chart import Candles, ChartSpec
 from engine.domain.json_text import from_json, to_json
@@ -79,6 +80,7 @@ class ModelSet:
     agents: those that the preset's steps ask.
     decides: the agent that decides.
     owners: for whom it decides.
+    mask: hides the market from the models; None where nothing is hidden.
     """
 
     spec: str
@@ -89,6 +91,7 @@ class ModelSet:
     agents: tuple[Agent[Any, Any], ...] = ()
     decides: str = "decision"
     owners: tuple[str, ...] = ()
+    mask: Mask | None = None
 
     @property
     def label(self) -> str:
@@ -171,6 +174,7 @@ def build_models(
     recorded: RecordedModels = (),
     keys_on_demand: bool = False,
     replayed: RecordedRun | None = None,
+    mask: Mask | None = None,
 ) -> ModelSet:
     """The models of a run; without the preset's step `vision` none of them is shown a picture.
 
@@ -179,6 +183,7 @@ def build_models(
     recorded: the models of a run that is repeated, in place of the configuration's.
     keys_on_demand: a missing key is raised by the first question that no recorded answer is there for.
     replayed: the run whose models and answers are replayed, where that is known already.
+    mask: hides the market from every model; what a run has recorded is unmasked already.
 
     Raises UsageError or ConfigError for a spec that means nothing, CredentialsRefused for a missing key, and
     BudgetReached by the first question that does not fit into the services' limit.
@@ -198,22 +203,25 @@ def build_models(
     source = services.models.open(
         mode, keys_on_demand=keys_on_demand, limit=services.limit, paid_since=services.paid_since
     )
+
+    def model(text: str) -> LanguageModel:
+        return masked(open_model(text, config, source), mask)
+
     if replayed is None:
-        opened = {text: open_model(text, config, source) for text in dict.fromkeys(specs.values())}
+        opened = {text: model(text) for text in dict.fromkeys(specs.values())}
     else:  # by agent: which model has answered is known of each question
         specs = {agent: agent for agent in specs}
-        opened = {agent: replayed.model(agent, lambda text: open_model(text, config, source)) for agent in specs}
+        opened = {agent: replayed.model(agent, model) for agent in specs}
     return ModelSet(
         spec=", ".join(dict.fromkeys(model.spec for model in opened.values() if model.spec)),
-        models=_with_fallbacks(
-            models_of_agents(preset, specs, opened), settings, cache(lambda text: open_model(text, config, source))
-        ),
+        models=_with_fallbacks(models_of_agents(preset, specs, opened), settings, cache(model)),
         settings=settings,
         insisted=insisted_agents(config),
         opened=source,
         agents=tuple(preset.active_agents),
         decides=preset.decider.name,
         owners=tuple(preset.owners),
+        mask=mask,
     )
 
 

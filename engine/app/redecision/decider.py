@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from engine.app.memory import memory_errors, memory_of_run, remembers, run_memory
+from engine.app.models.mask import mask_of
 from engine.app.models.models import ModelSet, build_models, recorded_briefing
 from engine.app.models.recorded_run import RecordedRun
 from engine.app.research.market_data import load_macro, load_run
@@ -125,16 +126,23 @@ class Decider:
 
 
 def decider_of(
-    services: Services, reader: JournalReader, run: RunEntry, before: Iterable[Trail], changes: Changes
+    services: Services,
+    reader: JournalReader,
+    run: RunEntry,
+    before: Iterable[Trail],
+    *,
+    changes: Changes,
+    market: Market,
 ) -> Decider:
-    """The agents that decide a run's recorded decisions again. Raises UsageError for a run of a rule strategy, and for
-    a preset, step or model that there is not; as `build_models` does."""
+    """The agents that decide a run's recorded decisions of its market again. Raises UsageError for a run of a rule
+    strategy, and for a preset, step or model that there is not; as `build_models` does."""
     preset = changed_preset(services, run, changes, recorded_briefing(reader, run))
     model = changes.model or (None if run.spec is None else run.spec.model)
     recorded = () if run.spec is None else run.spec.models
     answers = answers_of(before)
     replayed = RecordedRun.of(reader, run.id, answers) if model == ModelKind.REPLAY else None
-    models = build_models(services, preset, model, recorded=recorded, keys_on_demand=True, replayed=replayed)
+    mask = None if run.spec is None else mask_of(run.spec, market)
+    models = build_models(services, preset, model, recorded=recorded, keys_on_demand=True, replayed=replayed, mask=mask)
     return Decider(services=services, preset=preset, models=models, answers=answers if changes.model is None else ())
 
 

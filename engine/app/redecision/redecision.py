@@ -21,6 +21,7 @@ from random import Random
 
 from engine.app.bench.forecast import Forecast, Rehearsal, rehearsed_forecast, unpaid
 from engine.app.memory import absence, memory_of_run
+from engine.app.models.mask import masked
 from engine.app.models.models import build_models, recorded_briefing
 from engine.app.models.recorded_run import RecordedRun
 from engine.app.records.trial_index import check_trial_index, count_trials, spec_hash, spec_trial
@@ -109,10 +110,10 @@ async def _decided_again(
     reader, key = turns.reader, decisions[0].key
     run = reader.run(key.run)
     before = [trail(reader, made.key) for made in decisions]
-    decider = decider_of(services, reader, run, before, changes)
+    recorded = await turns.of(key)
+    decider = decider_of(services, reader, run, before, changes=changes, market=recorded.inputs.market)
     preset, models, notes = decider.preset, decider.models, tuple[str, ...]()
     async with aclosing(models):
-        recorded = await turns.of(key)
         again = await decider.decide(recorded, key.symbol)
     if run.spec is None and reader.inputs(run.id, key.cycle):
         notes = tuple(_short_of_bars(services, recorded, preset, key.symbol))
@@ -169,7 +170,8 @@ async def _rehearsed(
     if replays(changes.model) or config.models.replay == ReplayMode.REPLAY_ONLY:
         return {}
     before = [trail(reader, made.key) for made in decisions]
-    decider = decider_of(services, reader, reader.run(key.run), before, changes)
+    turn = await turns.of(key)
+    decider = decider_of(services, reader, reader.run(key.run), before, changes=changes, market=turn.inputs.market)
     models = decider.models
     specs = {agent: parse_model_spec(model.spec, config.endpoints) for agent, model in models.models.items()}
     async with aclosing(models):
@@ -182,8 +184,9 @@ async def _rehearsed(
                 for agent, model in models.models.items()
                 if specs[agent].kind is not ModelKind.OFFLINE
             }
-            rehearsed = {agent: played.get(model.spec, model) for agent, model in models.models.items()}
-            turn = await turns.of(key)
+            rehearsed = {
+                agent: masked(played.get(model.spec, model), models.mask) for agent, model in models.models.items()
+            }
             await replace(decider, models=replace(models, models=rehearsed)).decide(turn, key.symbol)
     return specs
 

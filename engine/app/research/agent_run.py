@@ -161,7 +161,9 @@ def _asking_ahead(run: AgentRun, context: BacktestContext) -> BacktestContext:
     booked = frozenset() if run.first_part is None else run.first_part.booked
 
     async def send(questions: Sequence[tuple[LanguageModel, ModelRequest]]) -> None:
-        new = [(model.spec, request) for model, request in questions if question_of(request) not in known]
+        mask = run.models.mask
+        asked = [(model.spec, request) for model, request in questions if question_of(request) not in known]
+        new = asked if mask is None else [(spec, mask.request(request)) for spec, request in asked]
         await run.models.opened.batch(new, spec.run, booked, run.report)
 
     return replace(context, send=send)

@@ -20,7 +20,7 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.lab.rule_backtest import Shared, run_strategy
-from engine.lab.window import desk_calendar_of, windows
+from engine.lab.window import desk_calendar_of, on_convention, windows
 from engine.market.as_of import Market, data_fingerprint
 from engine.market.trading_hours import decision_time
 from engine.messages.events import Noticed, Publish, RunFinished
@@ -127,10 +127,14 @@ def _prepared(services: Services, spec: RunSpec, market: Market | None) -> _Prep
     spec = settled(services, spec)
     preset = preset_of(spec)
     models = None
+    if market is None and spec.options.mask:  # which is made of the market
+        market = asyncio.run(load_run(services, spec))
     if preset is not None:
+        from engine.app.models.mask import mask_of
         from engine.app.models.models import build_models
 
-        models = build_models(services, preset, spec.model, recorded=spec.models)
+        mask = None if market is None else mask_of(spec, on_convention(spec, market))
+        models = build_models(services, preset, spec.model, recorded=spec.models, mask=mask)
     market = asyncio.run(load_run(services, spec)) if market is None else market
     calendar = desk_calendar_of(market, spec.symbols)
     _, sessions = windows(spec, calendar)

@@ -96,8 +96,8 @@ def _faults(spec: RunSpec, now: datetime) -> Iterator[tuple[object, str]]:
         "a run has either a preset (agents) or a strategy (rules); give one of --preset, --strategy",
     )
     yield (
-        not agents and (spec.model or spec.without or spec.batch),
-        "--model, --without and --batch belong to a preset of agents; a strategy uses no model",
+        not agents and (spec.model or spec.without or spec.batch or spec.options.mask),
+        "--model, --without, --batch and --mask belong to a preset of agents; a strategy uses no model",
     )
     yield agents and spec.params, "--param belongs to a --strategy; a preset is changed in its own file"
     yield not spec.symbols, NO_SYMBOLS

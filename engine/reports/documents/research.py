@@ -79,6 +79,9 @@ def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
         "planted": [
             {"source": p.source, "surfaced": p.surfaced, "where": p.where or None} for p in certificate.planted
         ],
+        "mask": None
+        if certificate.unmasked is None
+        else {"level": spec.options.mask, "named": list(certificate.unmasked)},
         "hindsight_memories": certificate.hindsight,
         "foretold": list(certificate.leaked_prices),
         "stamped_early": list(certificate.early),

@@ -35,7 +35,7 @@ def digest(**overrides: Any) -> str:
         {"options": {"effort": "high"}},
         {"options": {"verbosity": "high"}},
         {"options": {"tier": "flex"}},
-        {"options": {"mask": "names"}},
+        {"options": {"mask": 2}},
     ],
 )
 def test_what_can_change_an_answer_changes_the_hash(change: dict[str, Any]) -> None:

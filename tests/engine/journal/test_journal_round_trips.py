@@ -60,7 +60,7 @@ SPEC = RunSpec(
     without=("news",),
     cash=Decimal("100000.00"),
     slippage_bp=Decimal("2.5"),
-    options=AnswerOptions(effort="high", verbosity="low", tier="flex", mask="names"),
+    options=AnswerOptions(effort="high", verbosity="low", tier="flex", mask=2),
 )
 
 decimals = st.decimals(allow_nan=False, allow_infinity=False)

@@ -1,0 +1,478 @@
+"""Masks of a run: a model is not told which market it reads, so that it cannot recall what came of it.
+
+Levels, each with those before it: 1 tickers; 2 names of companies, people and products; 3 dates; 4 the price level.
+What leaves for a model is masked here and nowhere else, its charts included; what comes back is unmasked with the words
+of that question, so that records and replays hold the market as it is.
+
+A name is a word with a capital letter that stands in a text of others (in a fence, or in a profile) and is in none of:
+our prompts, the rules' lexicon and common words, and the same question in lower case. Words that are both, such as
+Target, are hidden where companies.toml or the news ("Target Corporation (NYSE: TGT)") names them, or after a company's
+name (Microsoft Teams); names without a capital letter, descriptions ("the maker of the iPad's chips") and events that
+tell a year are not found.
+
+Dates move by 28 years and 13 weeks: whole weeks keep the weekdays, a quarter keeps the rhythm of reports, and a model
+knows of no market then. A price level is changed as by a split: prices by a factor, shares and volume by its inverse,
+so that returns and amounts of money stay. Numbers in prose have no type: one counts as a price by its size, its digits
+and the words before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from calendar import day_name, month_name
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cache, cached_property, partial
+from math import log
+from typing import Any, Protocol
+
+from engine.agents.agent import PROMPTS
+from engine.domain.chart import Candles, ChartSpec, Series
+from engine.domain.market import NANO, Symbol, is_crypto
+from engine.domain.model_call import PREFLIGHT, Message, ModelRequest, ModelResult, beginning
+from engine.domain.run import RunSpec
+from engine.errors import MissingData
+from engine.lab.window import desk_calendar_of
+from engine.market.as_of import Market
+from engine.market.trading_hours import decision_time, previous_session
+from engine.offline.model import OfflineModel
+from engine.offline.reading import common_words, companies, company_names, lexicon
+from engine.ports import Calendar, LanguageModel
+from engine.program_files import program_text
+
+NAMES, DATES, PRICES = 2, 3, 4
+YEARS, SHIFT = 28, timedelta(weeks=28 * 52 + 5 + 13)
+"""28 years are 1,461 weeks; 13 more are a quarter."""
+_SESSIONS = 260
+"""Sessions whose prices tell of what size a price is."""
+_LEVEL = Decimal(100)
+"""The price that every symbol begins near."""
+_DIGITS = ("1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8")
+_FACTORS = [Decimal(f"{digits}e{power}") for power in range(-7, 8) for digits in _DIGITS]
+"""Factors whose inverse is a decimal number too."""
+_ACRONYMS = (
+    "ai api cagr ceo cfo coo cpi ema eps etf eu fda fed fomc gaap gdp ipo it ppi roe roi s&p sec sma uk us usa usd yoy"
+)
+_MONTHS = month_name[1:]
+_MONTH = rf"(?:{'|'.join(f'{name}|{name[:3]}' for name in _MONTHS)}|Sept)\b\.?"
+_YEAR = r"(?:19|20)\d\d\b"
+_DATES = (
+    rf"(?P<iso>\b{_YEAR}-\d\d-\d\d)",
+    rf"(?P<spelled>(?:\b\d\d?(?:st|nd|rd|th)? )?\b{_MONTH}(?: \d\d?(?:st|nd|rd|th)?(?![\d:.]))?(?:,? {_YEAR})?)",
+    rf"(?P<year>\b(?:FY ?)?{_YEAR}(?![.,]?\d|%))",
+)
+_SURELY_A_MONTH = re.compile(r"\b(?:in|of|since|by|until|for|from|to|through|last|next|this|early|mid|late)[ -]$", re.I)
+_NUMBER = r"(?P<number>(?<![\w.,/])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w/]|[.,]\d))"
+_WORD = r"(?P<word>(?<![\w$])[a-z]{0,2}[A-Z][\w&]*)"
+_HANDLE = re.compile(r"[DIQRS]\d+$")
+"""The number of a memory, by its layer, or a quarter."""
+_FENCE = re.compile(r"^<<<(\w+)\n(.*?)\n\1>>>$", re.DOTALL | re.MULTILINE)
+_NO_PRICE = re.compile(
+    r"(?:\b(?:RSI|KDJ)(?: ?\(?14\)?)?(?:,? 14 sessions)?|\b(?:cash|value|gain|weight|confidence|importance|score|sales|"
+    r"revenues?|income|rate|index|yield|ratio)\b)(?:(?!\b(?:clos|price|open|high|low))[^.;,\d\n]){0,20}$"
+    r"|(?<![\w&])[KDJ](?: at| is| of|:| =)? $|\b[SE]?MA ?\(?$",
+    re.IGNORECASE,
+)
+_IN_PRICES = re.compile(
+    r"\b(?:MACD|signal|histogram|ATR\)?|true range)(?: line)?(?: ?\([\d, ]+\))?(?:,? 14 sessions)?[^.;,\d\n]{0,14}$",
+    re.IGNORECASE,
+)
+_NAMED_PRICE = re.compile(
+    r"(?:[$€£¥]\s?|\b(?:price|clos(?:e|es|ed|ing)|targets?|stop|support|resistance|level|near|at|above|below|around|to)\b"
+    r"[^.;,\d\n]{0,12})$",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"\s?(?:%|percent|per cent|points?|basis|[tbm]r?illion|thousand|[kmbt]n?\b|can be spent|sessions?\b|days?\b|of \d)",
+    re.IGNORECASE,
+)
+_PRICE_KEY = re.compile("price|target|stop|limit|close|entry|support|resistance", re.IGNORECASE)
+_PRICED = re.compile("open|high|low|close|SMA|band|MACD", re.IGNORECASE)
+_COUNTED = re.compile(r"shares|quantity|volume", re.IGNORECASE)
+_SHARES = re.compile(r"(?:\bshares held|\bvolume):? $", re.IGNORECASE)
+
+
+class Change(Protocol):
+    """A change of what a pattern finds in a text, in the named column where that is a table."""
+
+    def __call__(self, match: re.Match[str], column: str | None = None) -> str:
+        """The text in its place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mask:
+    """The mask of a run of a market.
+
+    level: from 1 to 4.
+    factors: by symbol of the run, in its order, the factor of its prices.
+    names: of companies, in lower case, each with its place in the run; None for one that the run does not trade.
+    profiles: texts about the symbols that stand in no fence.
+    market, calendar: as decisions read them.
+    sent: keeps the questions that went to a model, where an audit searches them.
+    """
+
+    level: int
+    factors: Mapping[Symbol, Decimal]
+    names: Mapping[str, int | None]
+    profiles: str
+    market: Market
+    calendar: Calendar
+    sent: list[ModelRequest] | None = None
+
+    @cached_property
+    def tickers(self) -> Mapping[str, str]:
+        """The code in place of each ticker."""
+        own = {symbol: f"ASSET{number}" for number, symbol in enumerate(self.factors, 1)}
+        coins = {symbol.partition("-")[0]: f"COIN{own[symbol][5:]}" for symbol in own if is_crypto(symbol)}
+        return {symbol: _code("Ticker", symbol) for symbol in companies() if len(symbol) > 1} | coins | own
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """A pattern of all that may have to be hidden."""
+        parts = [r"(?P<listed>(?:NASDAQ|NYSE|AMEX|OTC): ?|\$)(?P<other>[A-Z]{1,5})\b", _any_of("ticker", self.tickers)]
+        if self.level >= NAMES:
+            parts.append(rf"(?i:{_any_of('name', self.names)})")
+        parts += _DATES if self.level >= DATES else ()
+        parts += [_NUMBER] if self.level >= PRICES else []
+        parts += [_WORD] if self.level >= NAMES else []
+        return re.compile("|".join(parts))
+
+    @cached_property
+    def products(self) -> re.Pattern[str]:
+        """A word with a capital letter after the name of a company."""
+        spelled = "|".join(map(re.escape, self.names))
+        return re.compile(rf"(?<!\w)(?i:{spelled})(?:['’]s)? (?:[A-Z]\w* )?([A-Z]\w*)")
+
+    def price_range(self, symbol: Symbol, session: date) -> tuple[float, float]:
+        """The lowest and the highest price of the sessions up to one; empty where none is known."""
+        try:
+            bars = self.market.at(decision_time(self.calendar, session)).bars(symbol, _SESSIONS)
+        except MissingData:
+            return 0.0, 0.0
+        return min(bars.low) / NANO, max(bars.high) / NANO
+
+    def named(self) -> list[str]:
+        """Words that the level hides and the questions that went out name: tickers, known names, sessions, and prices
+        that are called so."""
+        asked = self.sent or []
+        text = "\n".join(part for one in asked for part in _texts(one))
+        own = (
+            [*self.factors] if self.level < NAMES else [*self.factors, *(n for n, place in self.names.items() if place)]
+        )
+        found = {one[0] for one in re.finditer(rf"(?i:{_any_of('name', own)})", text)}
+        days, prices = set[str](), set[str]()
+        for history in self.market.histories.values():
+            stop = history.rows_through(max((one.session for one in asked), default=date.min))
+            bars = history.slice(max(0, stop - _SESSIONS), stop)
+            days |= {date.fromordinal(day).isoformat() for day in bars.sessions}
+            prices |= {f"{price / NANO:.2f}" for price in (*bars.open, *bars.high, *bars.low, *bars.close)}
+        if self.level >= DATES:
+            found |= days.intersection(re.findall(r"\d{4}-\d\d-\d\d", text))
+        if self.level >= PRICES:
+            found |= prices.intersection(re.findall(r"(?:clos|price|cost|open|high|low)[^.;\d\n]*(\d+\.\d\d)\b", text))
+        return sorted(found)
+
+    def request(self, request: ModelRequest) -> ModelRequest:
+        """A question as a model gets it."""
+        return request if request.purpose == PREFLIGHT else _Masking(self, request).masked
+
+
+def mask_of(spec: RunSpec, market: Market) -> Mask | None:
+    """The mask of a run of a market on the run's price basis; None where nothing is hidden."""
+    if not spec.options.mask:
+        return None
+    calendar = desk_calendar_of(market, spec.symbols)
+    begin = decision_time(calendar, previous_session(calendar, spec.warm_up_from or spec.first))
+    known, factors, names = market.at(begin), dict[Symbol, Decimal](), dict[str, int | None]()
+    names |= {name.lower(): None for every in companies().values() for name in every}
+    for place, symbol in enumerate(spec.symbols, 1):
+        history = market.histories[symbol]
+        level = known.close(symbol) if known.count(symbol) else Decimal(history.close[0]) / NANO
+        factors[symbol] = _factor(level)
+        news = known.news(symbol, datetime.min.replace(tzinfo=UTC))
+        names |= {name.lower(): place for name in company_names(symbol, (f"{n.headline} {n.summary}" for n in news))}
+    profiles = "" if spec.briefing is None else "\n".join(text for _, text in spec.briefing.profiles)
+    return Mask(
+        level=spec.options.mask, factors=factors, names=names, profiles=profiles, market=market, calendar=calendar
+    )
+
+
+def masked(model: LanguageModel, mask: Mask | None) -> LanguageModel:
+    """The model behind a mask; the rules need none, which recall nothing."""
+    return model if mask is None or model.spec == OfflineModel.spec else _Masked(model, mask)
+
+
+class _Masked:
+    """A model that is asked masked questions."""
+
+    def __init__(self, model: LanguageModel, mask: Mask) -> None:
+        self.spec, self.label, self.sees = model.spec, model.label, model.sees
+        self._model, self._mask = model, mask
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The model's answer, unmasked; its text comes whole, as parts of a word cannot be unmasked."""
+        if request.purpose == PREFLIGHT:
+            return await self._model.answer(request, on_delta)
+        masking = _Masking(self._mask, request)
+        if self._mask.sent is not None:
+            self._mask.sent.append(masking.masked)
+        result = await self._model.answer(masking.masked, None if on_delta is None else lambda text: None)
+        answer = None if result.answer is None else masking.unmasked(result.answer)
+        failure = result.failure and replace(result.failure, detail=masking.unmasked(result.failure.detail))
+        result = replace(result, answer=answer, failure=failure, text=masking.unmasked(result.text))
+        if on_delta is not None and result.text:
+            on_delta(result.text)
+        return result
+
+
+class _Masking:
+    """A question on its way to a model, and its answer on the way back."""
+
+    def __init__(self, mask: Mask, request: ModelRequest) -> None:
+        self._mask, self._request, self._level = mask, request, mask.level
+        self._hidden: dict[str, str] = {}
+        self._prices: dict[tuple[Symbol, str], str] = {}
+        self._ranges: dict[Symbol, tuple[float, float]] = {}
+        texts = [message.text for message in request.messages]
+        foreign = " ".join([mask.profiles, *(found[2] for text in texts for found in _FENCE.finditer(text))])
+        lower = frozenset(re.findall(r"(?<!\w)[a-z][a-z&]*(?!\w)", " ".join((request.system, *texts))))
+        words = set(re.findall(_WORD, foreign)) if mask.level >= NAMES else set[str]()
+        products = {found[1] for found in mask.products.finditer(foreign)}
+        self._names = {
+            word
+            for word in words
+            if not _HANDLE.match(word) and not _is_common(word.lower(), frozenset() if word in products else lower)
+        }
+        head = beginning(request.system)
+        self.masked = replace(
+            request,
+            system=self._text(head, self._known) + self._text(request.system[len(head) :]),
+            messages=tuple(self._message(message) for message in request.messages),
+        )
+
+    def unmasked(self, value: Any) -> Any:
+        """The answer about the market as it is: texts, prices and shares in JSON."""
+        if isinstance(value, str):
+            return self._text(value, self._revealed)
+        if isinstance(value, Mapping):
+            return {key: self._number_of(key, one) for key, one in value.items()}
+        return [self.unmasked(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+    def _number_of(self, key: str, value: Any) -> Any:
+        """A field; one that is named as a price or a number of shares is changed exactly."""
+        kind = _PRICE_KEY.search(key) or _COUNTED.search(key)
+        if self._level < PRICES or kind is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+            return self.unmasked(value)
+        factor = self._mask.factors.get(self._request.symbol, Decimal(1))
+        exact = Decimal(str(value)) * (1 / factor if _PRICE_KEY.search(key) else factor)
+        return float(exact) if isinstance(value, float) or exact % 1 else int(exact)
+
+    def _message(self, message: Message) -> Message:
+        return replace(message, text=self._text(message.text), charts=tuple(map(self._chart, message.charts)))
+
+    def _chart(self, chart: ChartSpec) -> ChartSpec:
+        factor = self._mask.factors.get(chart.symbol) if self._level >= PRICES else None
+        sessions = chart.sessions if self._level < DATES else tuple(map(self._text, chart.sessions))
+        chart = replace(chart, title=self._text(chart.title), symbol=self._text(chart.symbol), sessions=sessions)
+        if factor is None:
+            return chart
+        by, candles = float(factor), chart.candles
+        if candles is not None:
+            columns = (candles.open, candles.high, candles.low, candles.close)
+            candles = Candles(*(tuple(value * by for value in column) for column in columns))
+        panels = []
+        for panel in chart.panels:
+            times = by if panel.name == "MACD" else 1 / by if panel.name == "Volume" else 1.0
+            lines = tuple(replace(line, values=_times(line.values, times)) for line in panel.lines)
+            panels.append(replace(panel, lines=lines, bars=_times(panel.bars, times)))
+        return replace(
+            chart,
+            candles=candles,
+            lines=tuple(replace(line, values=_times(line.values, by)) for line in chart.lines),
+            markers=tuple(replace(marker, price=marker.price * by) for marker in chart.markers),
+            panels=tuple(panels),
+        )
+
+    def _text(self, text: str, change: Change | None = None) -> str:
+        """A text line by line; those of a table know what stands in their columns."""
+        change, columns, lines = change or self._concealed, list[str](), []
+        pattern = _back() if change == self._revealed else self._mask.pattern
+        for line in text.split("\n"):
+            cells = line.split(" | ")
+            columns = cells if cells[0].endswith("session") else columns if len(cells) == len(columns) else []
+            named = columns if len(columns) == len(cells) > 2 and columns != cells else [None] * len(cells)
+            known = zip(cells, named, strict=True)
+            lines.append(" | ".join(pattern.sub(partial(change, column=name), cell) for cell, name in known))
+        return "\n".join(lines)
+
+    def _known(self, match: re.Match[str], column: str | None = None) -> str:
+        """Tickers and known names alone: of a prompt's constant part, whose examples are invented."""
+        return self._concealed(match, column) if match.lastgroup in ("other", "ticker", "name") else match[0]
+
+    def _concealed(self, match: re.Match[str], column: str | None = None) -> str:
+        kind, found = match.lastgroup, match[0]
+        if kind == "number":
+            return self._priced(match, column)
+        if kind == "other":
+            return match["listed"] + self._hide(match["other"], self._mask.tickers.get(match["other"]))
+        if kind == "ticker":
+            return self._hide(found, self._mask.tickers[found])
+        if kind == "name":
+            place = self._mask.names[found.lower()]
+            return self._hide(found, None if place is None else f"Company{place}")
+        if kind == "word":
+            return self._hide(found) if found in self._names else found
+        return self._dated(match, 1)
+
+    def _hide(self, name: str, code: str | None = None) -> str:
+        """The code of a name, which stands for its first spelling in the question."""
+        code = code or _code("Name", name)
+        self._hidden.setdefault(code, name)
+        return code
+
+    def _revealed(self, match: re.Match[str], column: str | None = None) -> str:
+        if match.lastgroup == "code":
+            return self._hidden.get(match[0], match[0])
+        if match.lastgroup != "number":
+            return self._dated(match, -1) if self._level >= DATES else match[0]
+        return self._priced(match, column, back=True) if self._level >= PRICES else match[0]
+
+    def _dated(self, match: re.Match[str], way: int) -> str:
+        """A date that is moved; on its way back one of the time of the mask alone."""
+        found, session = match[0], self._request.session
+        year = re.search(_YEAR, found)
+        if way < 0:
+            session = session + SHIFT
+            if year is not None and abs(int(year[0]) - session.year) > YEARS / 2:
+                return found
+        shift = SHIFT * way
+        if match.lastgroup == "year":
+            return found[:-4] + str(int(found[-4:]) + YEARS * way)
+        try:
+            if match.lastgroup == "iso":
+                return (date.fromisoformat(found) + shift).isoformat()
+            return self._spelled(match, session, year and int(year[0]), shift)
+        except ValueError:  # 31 June
+            return found
+
+    def _spelled(self, match: re.Match[str], session: date, year: int | None, shift: timedelta) -> str:
+        """A date with the name of its month; without a year that of the session, without a day the middle of it."""
+        found = match[0]
+        name, day = re.findall("[A-Z][a-z]+", found)[0], re.search(r"\b\d\d?(?!\d)", found)
+        if found in ("Mar", "March", "May") and not _SURELY_A_MONTH.search(match.string[: match.start()]):
+            return found
+        month = next(n for n, known in enumerate(_MONTHS, 1) if known.startswith(name[:3]))
+        moved = date(year or session.year, month, 15 if day is None else int(day[0])) + shift
+        words = [f"{moved:%B}" if name in _MONTHS else f"{moved:%b}"]
+        if day is not None:
+            words.insert(0 if found[0].isdigit() else 1, str(moved.day))
+        return " ".join([*words, str(moved.year)] if year else words)
+
+    def _priced(self, match: re.Match[str], column: str | None, *, back: bool = False) -> str:
+        """A number: times the factor of its symbol where it is a price, by its inverse where it counts shares."""
+        text, before, after = match[0], match.string[: match.start()], match.string[match.end() :]
+        symbol = self._symbol_before(before, back=back)
+        factor = self._mask.factors[symbol]
+        low, high = (bound * float(factor if back else 1) for bound in self._range(symbol))
+        if _COUNTED.search(column or "") or _SHARES.search(before) or after.startswith(" shares"):
+            times = 1 / factor
+        elif _PRICED.search(column) if column is not None else _is_price(text, before, after, low, high):
+            times = factor
+        else:
+            return text
+        if back:
+            return self._prices.get((symbol, text)) or _scaled(text, 1 / times, exact=False)
+        changed = _scaled(text, times, exact=True)
+        self._prices[symbol, changed] = text
+        return changed
+
+    def _symbol_before(self, before: str, *, back: bool) -> Symbol:
+        """The symbol that a line names last, else that of the question."""
+        codes = self._mask.tickers
+        places = {symbol: before.rfind(codes[symbol] if back else symbol) for symbol in self._mask.factors}
+        last = max(places, key=places.__getitem__)
+        return last if places[last] >= 0 or self._request.symbol not in places else self._request.symbol
+
+    def _range(self, symbol: Symbol) -> tuple[float, float]:
+        if symbol not in self._ranges:
+            self._ranges[symbol] = self._mask.price_range(symbol, self._request.session)
+        return self._ranges[symbol]
+
+
+def _texts(request: ModelRequest) -> Iterator[str]:
+    """All that a question tells about the market, in its pictures too."""
+    yield request.system[len(beginning(request.system)) :]
+    for message in request.messages:
+        yield message.text
+        for chart in message.charts:
+            yield " ".join((chart.title, chart.symbol, *chart.sessions))
+            closes = () if chart.candles is None else chart.candles.close
+            yield "\n".join(f"close {close:.2f}" for close in closes)
+
+
+def _is_common(word: str, others: frozenset[str]) -> bool:
+    """True for a word that is no name, or an ending away from one that is none."""
+    stems = {word, *(word.removesuffix(ending) for ending in ("ed", "ing", "ly"))}
+    return len(word) < 2 or word in others or not stems.isdisjoint(_vocabulary())
+
+
+def _is_price(text: str, before: str, after: str, low: float, high: float) -> bool:
+    """True for a number that is a price, or a difference of prices, by its size and the words around it."""
+    if _UNIT.match(after):
+        return False
+    value, exact = float(text.replace(",", "")), "." in text
+    if exact and _IN_PRICES.search(before):
+        return value < high
+    if _NO_PRICE.search(before):
+        return False
+    if exact or before.rstrip().endswith(("$", "€", "£", "¥")):
+        return low / 2 <= value <= high * 2
+    return _NAMED_PRICE.search(before) is not None and low * 0.8 <= value <= high * 1.25
+
+
+def _scaled(text: str, times: Decimal, *, exact: bool) -> str:
+    """A number as it is written, times a factor: with all digits, or with as many as it has."""
+    value, places = Decimal(text.replace(",", "")) * times, len(text.partition(".")[2])
+    if exact:
+        places = max(places, -int(value.normalize().as_tuple().exponent))
+    return f"{value:{',' if ',' in text else ''}.{places}f}"
+
+
+def _times(values: Series, by: float) -> Series:
+    return tuple(None if value is None else value * by for value in values)
+
+
+def _factor(price: Decimal) -> Decimal:
+    """The factor that brings a price near the level of all, and away from itself."""
+    other = [factor for factor in _FACTORS if not Decimal("0.7") < factor < Decimal("1.5")]
+    return min(other, key=lambda factor: abs(log(price * factor / _LEVEL)))
+
+
+def _code(kind: str, name: str) -> str:
+    """A word that stands for a name in every question, and tells nothing of it."""
+    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
+    return kind + "".join(chr(ord("a") + number // 26**place % 26) for place in range(5))
+
+
+def _any_of(group: str, names: Iterable[str]) -> str:
+    spelled = "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
+    return rf"(?P<{group}>(?<!\w)(?:{spelled})(?!\w))"
+
+
+@cache
+def _back() -> re.Pattern[str]:
+    """A pattern of all that may have to be unmasked."""
+    code = r"(?P<code>\b(?:(?:ASSET|COIN|Company)\d+|(?:Ticker|Name)[a-z]{5})\b)"
+    return re.compile("|".join((code, *_DATES, _NUMBER)))
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    """Words that are no names, in lower case: of our prompts, of the rules, of the calendar."""
+    words, prompts = lexicon(), (program_text(file) for file in PROMPTS.glob("*.md"))
+    written = re.findall(r"[a-z][a-z&]*", " ".join((*prompts, *month_name, *day_name, _ACRONYMS)).lower())
+    known = (words.weights, words.moves, words.things, words.negators, words.failing, words.modals, common_words())
+    return frozenset(written).union(*known)
