@@ -86,6 +86,7 @@ def compare_command(
         from engine.app.model_comparison import compare_models, prepare_comparison
         from engine.services import SpendingLimit
 
+        flags.check_one_mask()
         services = replace(invocation.services(), abstain_limit=abstain_limit)
         names = [name.strip() for name in models.split(",") if name.strip()]
         prepared = prepare_comparison(services, flags.spec(services), names, repeats)
