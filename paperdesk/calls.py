@@ -140,14 +140,19 @@ def audit(*, cuts: int | None = 12, run: str | None = None, **arguments: Unpack[
 
 @_spelled_out
 def tune(
-    *, test: tuple[Day, Day] | None = None, trials: int = 100, folds: int = 0, **arguments: Unpack[RunArguments]
+    *,
+    test: tuple[Day, Day] | None = None,
+    trials: int = 100,
+    folds: int = 0,
+    jobs: int = 1,
+    **arguments: Unpack[RunArguments],
 ) -> dict[str, Any]:
     """Search a strategy's parameters on a training window, as `paperdesk tune` does; needs the extra `tune`.
 
     Takes the arguments of `backtest`, of which `params` are held; `test` is a later window on which the best of each
-    symbol are tried, `folds` the steps of a walk forward. Returns the keys of `tune --json`: under `tuned` a search for
-    each symbol, with `params`, `in_sample`, `out_of_sample`, `walk_forward` and `luck`. After Ctrl-C it is
-    `interrupted`, with the best so far. Raises what `backtest` raises.
+    symbol are tried, `folds` the steps of a walk forward, `jobs` the trials at a time. Returns the keys of `tune
+    --json`: under `tuned` a search for each symbol, with `params`, `in_sample`, `out_of_sample`, `walk_forward` and
+    `luck`. After Ctrl-C it is `interrupted`, with the best so far. Raises what `backtest` raises.
     """
     from engine.app.research.parameter_search import search_parameters
     from engine.reports.documents.research import tune_document
@@ -163,7 +168,10 @@ def tune(
             show(symbol, done, wanted)
 
         window = None if test is None else (day_of(test[0]), day_of(test[1]))
-        found = list(search_parameters(services, spec, trials=trials, test=window, folds=folds, on_trial=on_trial))
+        search = search_parameters(
+            services, spec, trials=trials, test=window, folds=folds, jobs=jobs, on_trial=on_trial
+        )
+        found = list(search)
         return tune_document(spec, window, found)
 
 

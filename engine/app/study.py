@@ -23,10 +23,10 @@ from pydantic import Field, ValidationError, model_validator
 from engine.app.bench.cluster import team_of
 from engine.app.bench.forecast import asks_service
 from engine.app.bench.jobs import Job, going_on
-from engine.app.bench.workers import in_workers, stop_requested
 from engine.app.records.desk_journal import one_process
 from engine.app.records.spending import within_day
 from engine.app.records.trial_index import spec_hash
+from engine.app.records.workers import in_workers, stop_requested
 from engine.app.research.backtest import run_backtest
 from engine.app.research.run_spec import Stop, check_spec, settled, user_code
 from engine.app.runs import prune_runs

@@ -73,6 +73,11 @@ def learned_models() -> Path:
     return cache_dir() / "models"
 
 
+def search_record(name: str) -> Path:
+    """Measurements of a search for parameters, by a digest of all that decides them."""
+    return cache_dir() / "searches" / f"{_part('search', name)}.log"
+
+
 def frames_folder(name: str) -> Path:
     """The data folder of DataFrames that a caller of the library gave, by a digest of their contents."""
     return cache_dir() / "frames" / _part("frames", name)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.app.records.workers import Team
+from engine.app.research import parameter_search
+from engine.domain.run import Result, RunSpec
+from engine.lab import tuning
+from engine.lab.rule_backtest import run_strategy
+from engine.settings import places
 from tui.cli import main
 from tui.commands import tune
 
@@ -114,6 +122,44 @@ def test_ctrl_c_prints_the_best_so_far(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert [(of["symbol"], of["trials"]) for of in made["tuned"]] == [("ORVL", 5)]
     assert made["tuned"][0]["in_sample"]["tuned"] >= made["tuned"][0]["in_sample"]["default"]
     assert "interrupted after 5 trials of ORVL" in captured.err
+
+
+def test_trials_side_by_side_are_the_same_whatever_ends_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    flags = ("macd", "--symbols", "ORVL", *TRAIN, "--walk-forward", "1", "--trials", "16", "--jobs", "2")
+    found = tuned(capsys, *flags)
+    monkeypatch.setenv(places.HOME, str(tmp_path / "other"))
+    monkeypatch.setattr(parameter_search, "_play_side_by_side", backwards)
+    assert tuned(capsys, *flags) == found and found["tuned"][0]["trials"] == 16
+
+
+def backwards(team: Team, given: Path, specs: Sequence[RunSpec]) -> Sequence[Result]:
+    return [parameter_search._player(given)([spec])[0] for spec in reversed(specs)][::-1]
+
+
+def test_a_search_goes_on_and_measures_nothing_twice(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    flags = ("macd", "--symbols", "ORVL", *TRAIN, "--trials")
+    whole = tuned(capsys, *flags, "12")
+    monkeypatch.setenv(places.HOME, str(tmp_path / "other"))
+    tuned(capsys, *flags, "7")
+    played: list[RunSpec] = []
+
+    def noted(spec: RunSpec, *arguments: Any, **more: Any) -> Result:
+        played.append(spec)
+        return run_strategy(spec, *arguments, **more)
+
+    monkeypatch.setattr(tuning, "run_strategy", noted)
+    assert tuned(capsys, *flags, "12") == whole
+    searched = len({spec.params for spec in played})
+    assert 0 < searched <= 12 - 7 + 3  # the best, the defaults, and buy and hold are measured at every end
+    played.clear()
+    assert tuned(capsys, *flags, "12") == whole and len(played) == 3
+    (record,) = (tmp_path / "other").glob("cache/searches/*.log")
+    record.write_text("no record\nof any search\n", encoding="utf-8")
+    assert run("tune", *flags, "12") == 65 and record.name in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

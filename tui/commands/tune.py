@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 @click.option(
     "--trials", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Trials per symbol."
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Trials at a time, one process each; they are drawn N at a time too, so N decides which are tried.",
+)
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="Parameter to hold fixed.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed of the search.")
@@ -53,6 +61,7 @@ def tune_command(
     test_to: date | None,
     folds: int,
     trials: int,
+    jobs: int,
     params: Sequence[str],
     folder: str | None,
     seed: int | None,
@@ -64,7 +73,8 @@ def tune_command(
     The winner's Sharpe ratio is deflated by all looks at its window, those of the search included. --walk-forward cuts
     the training window into N + 1 stretches of equal length, searches on each but the last, and tests on the next one.
 
-    Ctrl-C ends the search; the best so far is printed.
+    Ctrl-C ends the search; the best so far is printed. Called again, also with more --trials, it goes on: what was
+    measured is not measured again.
 
     \b
     Examples:
@@ -91,7 +101,8 @@ def tune_command(
         seed=config.desk.seed if seed is None else seed,
     )
     with progress_bar() as on_trial:
-        found = list(search_parameters(services, spec, trials=trials, test=test, folds=folds, on_trial=on_trial))
+        search = search_parameters(services, spec, trials=trials, test=test, folds=folds, jobs=jobs, on_trial=on_trial)
+        found = list(search)
     document = tune_document(spec, test, found)
     show_document(document, lambda: _lines(document))
     if document["interrupted"]:

@@ -45,7 +45,6 @@ from engine.app.bench.forecast import (
     embedder_spec,
     one_call,
 )
-from engine.app.bench.workers import in_workers, processes, stop_requested
 from engine.app.memory import run_memory
 from engine.app.models.models import (
     OnUnanswered,
@@ -57,6 +56,7 @@ from engine.app.models.models import (
     models_of_agents,
     open_model,
 )
+from engine.app.records.workers import in_workers, processes, stop_requested
 from engine.app.research.agent_run import end_session, guard_of
 from engine.app.research.run_spec import Stop
 from engine.arena.agents import ANALYSIS, CHAT, ORDERS, REFLECTION

@@ -17,7 +17,7 @@ from engine.app.bench.forecast import asks_service
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.learned import LearnedRows, explained, table_market
 from engine.app.bench.plan import BenchRecord, BenchRequest, Plan, PlannedRow, load_record, plan, strategy_titles
-from engine.app.records.trial_index import check_trial_index, count_trials, result_trial
+from engine.app.records.trial_index import check_trial_index, count_trials, result_trial, tune_trial
 from engine.app.research.market_data import load_window
 from engine.app.research.run_spec import Stop, check_spec, new_run_id, settled
 from engine.conventions.catalog import Convention, convention
@@ -39,7 +39,7 @@ from engine.lab.published_tables import (
     run_rule,
     session_returns,
 )
-from engine.lab.tuning import Tuned, tune
+from engine.lab.tuning import Tuned, in_turn, tune
 from engine.lab.window import execution_rules
 from engine.ports import Calendar, MarketSource
 from engine.program_files import need_extra
@@ -596,12 +596,10 @@ class RuleRows:
         market = asyncio.run(load_window(self.source, self.calendar_for, (symbol,), spec.first, spec.last))
         return tune(
             spec,
-            adjusted_market(table, symbol, market),
+            in_turn(adjusted_market(table, symbol, market), execution_rules(spec, known), known.starting_cash),
             exchange=LISTED.of(symbol),
-            rules=execution_rules(spec, known),
-            cash=known.starting_cash,
             trials=self.trials,
             test=None,
             on_trial=lambda symbol, done, wanted: None,
-            on_result=lambda one: self.tried.append(result_trial(TrialKind.TUNE_TRIAL, one, self.now)),
+            on_tried=lambda spec, returns: self.tried.append(tune_trial(spec, returns, self.now)),
         )

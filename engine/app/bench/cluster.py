@@ -22,9 +22,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.app.bench.workers import Team, processes
 from engine.app.records.own_process import no_main_module
 from engine.app.records.trial_index import check_trial_index, count_trials
+from engine.app.records.workers import Team, processes
 from engine.app.research.run_spec import user_code
 from engine.domain.run import RunSpec, Trial
 from engine.errors import ConfigError, MalformedData, NetworkError, PaperdeskError, TryAgainLater, UsageError

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from engine.app.bench.cluster import team_of
-from engine.app.bench.workers import in_workers, stop_requested
 from engine.app.models.models import build_models
 from engine.app.records.trial_index import count_result
+from engine.app.records.workers import in_workers, stop_requested
 from engine.app.research.agent_run import AgentRun, FirstPart, first_part, play
 from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_run

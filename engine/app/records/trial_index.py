@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -36,6 +36,11 @@ def result_trial(kind: TrialKind, result: Result, time: datetime) -> Trial:
     """The look that a backtest took; one with steps left out is an ablation, whoever ran it."""
     kind = TrialKind.ABLATION if result.spec.without else kind
     return replace(spec_trial(kind, result.spec, time), returns=daily_returns(result.test))
+
+
+def tune_trial(spec: RunSpec, returns: Sequence[float], time: datetime) -> Trial:
+    """The look that a search took with one choice of parameters."""
+    return replace(spec_trial(TrialKind.TUNE_TRIAL, spec, time), returns=tuple(returns))
 
 
 def spec_trial(kind: TrialKind, spec: RunSpec, time: datetime) -> Trial:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.app.records.own_process import no_main_module
-from engine.app.research.run_spec import Stop
 from engine.errors import TryAgainLater
 
 if TYPE_CHECKING:
@@ -43,7 +42,11 @@ class Team:
 
 
 def in_workers(
-    team: Team, work: Callable[[T], R], items: Sequence[T], stop: Stop, on_ended: Callable[[int, R], None]
+    team: Team,
+    work: Callable[[T], R],
+    items: Sequence[T],
+    stop: Callable[[], bool],
+    on_ended: Callable[[int, R], None],
 ) -> None:
     """Have items worked on by a team, the result of each told to `on_ended` by its number as soon as it is there. After
     `stop` none begins. Raises what the work, `on_ended` and the team raise."""
