@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from math import isnan
+from operator import le
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,8 @@ def read_prices(path: Path, symbol: Symbol) -> PriceHistory:
     Raises ImpossibleRows, which has the other bars, MalformedData for a file that is none, MissingData for one without
     any bar.
     """
+    if (plain := _plain_history(path, symbol)) is not None:
+        return plain
     rows = read_rows(path)
     if not rows.bars and not rows.impossible:
         raise MissingData(f"{path} holds no bars; import some with `paperdesk import prices FILE --symbol {symbol}`")
@@ -53,6 +57,30 @@ def read_prices(path: Path, symbol: Symbol) -> PriceHistory:
     if rows.impossible:
         raise ImpossibleRows(history)
     return history
+
+
+_PRICE = r"[0-9]{1,6}+(?:\.[0-9]{1,9}+)?+"
+_PLAIN_ROW = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:,{_PRICE}){{4}}+,(?:{_PRICE})?+,[0-9.]++\n"
+_PLAIN = re.compile(f"{','.join(PRICE_COLUMNS)}\n((?:{_PLAIN_ROW})+)")
+
+
+def _plain_history(path: Path, symbol: Symbol) -> PriceHistory | None:
+    """All bars of a file as this program writes it, column by column: a third of the time that its rows take. None
+    where a row has to be looked at by itself."""
+    try:
+        found = _PLAIN.fullmatch(path.read_text("ascii"))
+        cells = [] if found is None else found[1].replace("\n", ",").split(",")
+        sessions = array("q", (date.fromisoformat(day).toordinal() for day in cells[:-1:7]))
+        volume = array("d", map(float, cells[6::7]))
+    except (OSError, ValueError):
+        return None
+    # Below a million the product is off by less than a quarter of a nano-unit.
+    columns = [array("q", [round(float(one) * 1e9) if one else UNKNOWN for one in cells[n::7]]) for n in range(1, 6)]
+    bounded = all(0 < low <= first <= high >= last >= low for first, high, low, last in zip(*columns[:4], strict=True))
+    if not sessions or not bounded or 0 in columns[4] or any(map(le, sessions[1:], sessions)):
+        return None
+    prices: dict[str, Any] = dict(zip(PRICE_COLUMNS[1:-1], columns, strict=True))
+    return PriceHistory(symbol=symbol, sessions=sessions, volume=volume, **prices)
 
 
 def history_of(symbol: Symbol, bars: Sequence[BarRow]) -> PriceHistory:
