@@ -63,3 +63,7 @@ audit = blocking(calls.audit)
 compare = blocking(calls.compare)
 study = blocking(calls.study)
 tune = blocking(calls.tune)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
+from functools import wraps
+from numbers import Real
+from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from engine.errors import UsageError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Day = str | date
 """A day, as YYYY-MM-DD or a date (a Timestamp is one)."""
@@ -16,6 +24,39 @@ Amount = int | float | str | Decimal
 
 _ARGUMENTS = {"from": "start", "to": "end", "warm-up-from": "warm_up", "slippage": "slippage_bp", "param": "params"}
 """Arguments by the flag of the command line, where it has another name."""
+
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("preset", "model", "convention", "run", "name", "symbol", "scheduler"), ((str,), "a name")),
+    **dict.fromkeys(("start", "end", "warm_up", "session"), ((str, date), "a date; write it as YYYY-MM-DD")),
+    **dict.fromkeys(("cash", "commission", "slippage_bp"), ((Real, str, Decimal), "a number")),
+    **dict.fromkeys(("seed", "cuts", "trials", "folds", "jobs"), ((int,), "a whole number")),
+    **dict.fromkeys(("file", "path"), ((str, Path), "a path")),
+    "symbols": ((Collection,), "symbols such as ['AAPL', 'MSFT']"),
+    "data": ((str, Path, Mapping), "a data folder or {symbol: DataFrame}"),
+    "strategy": ((str, Callable), "a strategy's name, FILE.py:NAME, a class or a function"),  # type: ignore[dict-item]
+    "params": ((Mapping,), "parameters by name"),
+    "test": ((Sequence,), "a first and a last session"),
+}
+"""Types of arguments by name, and what they are called."""
+
+
+def checked(call: Callable[P, T]) -> Callable[P, T]:
+    """The call, which raises UsageError for arguments that it does not take or that are of another type."""
+    signature = inspect.signature(call)
+
+    @wraps(call)
+    def made(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise UsageError(f"{call.__name__}: {error}; it takes {', '.join(signature.parameters)}") from None
+        for name, value in given.items():
+            types, kind = _KINDS.get(name, ((object,), ""))
+            if value is not None and (isinstance(value, bool) or not isinstance(value, types)):
+                raise UsageError(f"{name}: {' '.join(repr(value).split())[:60]} is not {kind}")
+        return call(*args, **kwargs)
+
+    return made
 
 
 def day_of(day: Day) -> date:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from engine.domain.market import parse_symbol
 from engine.errors import Interrupted, UsageError
-from paperdesk.arguments import Amount, Day, amount_of, day_of, named_arguments
+from paperdesk.arguments import Amount, Day, amount_of, checked, day_of, named_arguments
 from paperdesk.threads import stop_requested
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def _spelled_out(call: F) -> F:
     return call
 
 
+@checked
 @_spelled_out
 def backtest(**arguments: Unpack[RunArguments]) -> Run:
     """Backtest agents or a strategy beside its baselines, and keep the run as `paperdesk backtest` does.
@@ -110,6 +111,7 @@ def backtest(**arguments: Unpack[RunArguments]) -> Run:
     return run
 
 
+@checked
 @_spelled_out
 def audit(*, cuts: int | None = 12, run: str | None = None, **arguments: Unpack[RunArguments]) -> dict[str, Any]:
     """Check that no decision of a run saw the future, as `paperdesk audit` does.
@@ -138,6 +140,7 @@ def audit(*, cuts: int | None = 12, run: str | None = None, **arguments: Unpack[
         return audit_document(spec, run_audit(services, spec, cuts, on_step, of=run))
 
 
+@checked
 @_spelled_out
 def tune(
     *,
@@ -167,6 +170,8 @@ def tune(
                 raise KeyboardInterrupt  # as Ctrl-C ends a search on the command line
             show(symbol, done, wanted)
 
+        if test is not None and len(test) != 2:
+            raise UsageError(f"test: {test!r} is not a first and a last session")
         window = None if test is None else (day_of(test[0]), day_of(test[1]))
         search = search_parameters(
             services, spec, trials=trials, test=window, folds=folds, jobs=jobs, on_trial=on_trial
@@ -175,6 +180,7 @@ def tune(
         return tune_document(spec, window, found)
 
 
+@checked
 def study(file: str | Path, *, data: str | Path | None = None, jobs: int = 1, scheduler: str | None = None) -> Study:
     """Backtest every combination of what the `[study]` of a TOML file names, as `paperdesk study` does.
 
@@ -233,6 +239,7 @@ def _refuse_expensive(forecast: Forecast | None, services: Services) -> None:
         raise UsageError(f"{reason}: raise budget.ask_above in the configuration to run it")
 
 
+@checked
 def load(run: str | None = None) -> Run:
     """The backtest of an id, the latest where none is named. Raises MissingData, naming the latest ones."""
     from engine.reports.stored import stored_document
@@ -241,6 +248,7 @@ def load(run: str | None = None) -> Run:
     return Run(stored_document(run))
 
 
+@checked
 def runs() -> pd.DataFrame:
     """All runs of this machine, the latest first, a row each with the keys of `runs list --json`."""
     from engine.app.runs import stored_runs
@@ -251,6 +259,7 @@ def runs() -> pd.DataFrame:
     return table(runs_document(found, of=found)["runs"])
 
 
+@checked
 def open_desk(name: str | None = None) -> Desk:
     """The configured desk, or the one of a name, to be read. Raises ConfigError."""
     from paperdesk.desk import Desk
@@ -266,12 +275,10 @@ def _services() -> Services:
 
 
 def _spec(services: Services, arguments: RunArguments) -> RunSpec:
-    """The run that arguments describe, as the flags of a command do. Raises TypeError for one that there is not."""
+    """The run that arguments describe, as the flags of a command do."""
     from engine.strategies.catalog import named_strategy
     from tui.commands.options import RunFlags
 
-    if unknown := arguments.keys() - RunArguments.__annotations__:
-        raise TypeError(f"unknown argument {min(unknown)}; available: {', '.join(RunArguments.__annotations__)}")
     given: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
     strategy, data, symbols = (given.get(name) for name in ("strategy", "data", "symbols"))
     if "preset" in given and strategy is not None:
@@ -279,9 +286,10 @@ def _spec(services: Services, arguments: RunArguments) -> RunSpec:
     if isinstance(data, Mapping):
         from paperdesk.frames import folder_of
 
-        symbols, data = symbols or [parse_symbol(str(one)) for one in data], folder_of(services, data)
-    elif not isinstance(data, str | Path | None):
-        raise UsageError(f"data: {type(data).__name__} is neither a data folder nor {{symbol: DataFrame}}")
+        symbols = [parse_symbol(str(one)) for one in data] if symbols is None else symbols
+        data = folder_of(services, data)
+    if symbols is not None and not all(isinstance(symbol, str) for symbol in symbols):
+        raise UsageError(f"symbols: {symbols!r} are not names such as AAPL")
     model = given.get("model", OFFLINE)
     flags: dict[str, Any] = {name: given[name] for name in ("preset", "convention", "seed") if name in given}
     flags |= {flag: day_of(given[name]) for name, flag in _DAYS.items() if name in given}

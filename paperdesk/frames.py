@@ -29,7 +29,7 @@ def folder_of(services: Services, frames: Mapping[str, pd.DataFrame]) -> str:
     cannot be."""
     texts = _texts(frames)
     digest = hashlib.sha256("".join(f"{symbol}\n{text}" for symbol, text in sorted(texts.items())).encode())
-    folder = places.frames_folder(digest.hexdigest()[:16])
+    folder = places.frames_dir() / digest.hexdigest()[:16]
     if folder.exists():
         return str(folder)
     places.make_folder(folder.parent)

@@ -16,7 +16,7 @@ from engine.reports.documents.study import flat_pairs, flat_rows
 from engine.reports.html_charts import exposures
 from engine.reports.summary import drawdowns, metric_rows, name_of
 from engine.settings import places
-from paperdesk.arguments import Day, day_of
+from paperdesk.arguments import Day, checked, day_of
 from paperdesk.threads import blocking
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class Run:
         }
         return table([*rows.values()]).set_index(pd.Index(rows, name="baseline"))
 
+    @checked
     def why(self, symbol: str, session: Day) -> Trail:
         """The trail of one decision, by the session whose data it read. Raises MissingData, naming those that there
         are."""
@@ -99,6 +100,7 @@ class Run:
 
         return growth_figure(self.document, self.equity)
 
+    @checked
     def report(self, path: str | Path) -> Path:
         """Write the run as a page (.html), its document (.json) or its equity (.csv), and return the path. Raises
         UsageError for another ending, DataError or ConfigError where it cannot be written."""

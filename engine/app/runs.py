@@ -112,7 +112,7 @@ def _backtest(run: StoredRun) -> StoredRun:
     spec = entry.spec
     window = (None, None) if spec is None else (spec.first, spec.last)
     run = replace(_of_entry(run, entry), **figures)
-    return replace(run, first=window[0], last=window[1])
+    return replace(run, first=window[0], last=window[1], data=None if spec is None else spec.data.folder)
 
 
 def _of_entry(run: StoredRun, entry: RunEntry) -> StoredRun:
@@ -213,8 +213,8 @@ def check_prunable(runs: Sequence[StoredRun]) -> None:
 
 
 def prune_runs(runs: Sequence[StoredRun]) -> Pruned:
-    """Remove runs, but for those that are being played. Raises ConfigError or DataError for a file that cannot be
-    removed, naming it; what went before is gone."""
+    """Remove runs, but for those that are being played, and the library's folders of DataFrames that no other run has
+    read. Raises ConfigError or DataError for a file that cannot be removed, naming it; what went before is gone."""
     removed, at_work = [], []
     for run in runs:
         try:
@@ -223,6 +223,9 @@ def prune_runs(runs: Sequence[StoredRun]) -> Pruned:
             removed.append(run)
         except TryAgainLater:
             at_work.append(run)
+    frames = {run.data for run in removed if run.data is not None and Path(run.data).parent == places.frames_dir()}
+    for folder in frames.difference(run.data for run in stored_runs(Wanted(kind=StoredKind.BACKTEST))):
+        _delete(Path(folder))
     return Pruned(removed, at_work)
 
 
@@ -233,13 +236,17 @@ def _held(run: StoredRun) -> AbstractContextManager[None]:
 def _remove(run: StoredRun) -> None:
     lock = places.arena_lock(run.id) if run.kind is StoredKind.ARENA else places.run_lock(run.id)
     for path in (*files_of(run), lock):
-        try:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise places.unusable(path, error) from error
+        _delete(path)
+
+
+def _delete(path: Path) -> None:
+    try:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise places.unusable(path, error) from error
 
 
 JOURNAL = "journal.db"

@@ -76,13 +76,16 @@ class Measure:
         periods = self.periods_per_year
         return track_of(run_part, periods, benchmark=benchmark, model_cost=model_cost, risk_free=self.risk_free)
 
-    def of_symbol(self, run_part: RunPart, symbol: Symbol, benchmark: RunPart | None = None) -> Metrics:
-        """The metrics that the part would have had if only this symbol had earned or lost anything; so for the
-        benchmark."""
-        periods = self.periods_of(symbol)
-        track = symbol_track(run_part, symbol, run_part.initial_value, periods)
-        held = None if benchmark is None else symbol_track(benchmark, symbol, benchmark.initial_value, periods).equity
-        return self.convention.metrics(replace(track, benchmark=held, risk_free=self.risk_free))
+    def of_symbol(self, run_part: RunPart, symbol: Symbol, benchmark: Track | None = None) -> Metrics:
+        """The metrics that the part would have had if only this symbol had earned or lost anything; `benchmark` is the
+        record of the symbol in buy and hold."""
+        held = None if benchmark is None else benchmark.equity
+        track = replace(self.symbol_track(run_part, symbol), benchmark=held, risk_free=self.risk_free)
+        return self.convention.metrics(track)
+
+    def symbol_track(self, run_part: RunPart, symbol: Symbol) -> Track:
+        """The record of a part if only this symbol had earned or lost anything."""
+        return symbol_track(run_part, symbol, run_part.initial_value, self.periods_of(symbol))
 
 
 def unmeasured(convention: Convention, metrics: Metrics) -> str | None:

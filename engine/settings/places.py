@@ -78,9 +78,9 @@ def search_record(name: str) -> Path:
     return cache_dir() / "searches" / f"{_part('search', name)}.log"
 
 
-def frames_folder(name: str) -> Path:
-    """The data folder of DataFrames that a caller of the library gave, by a digest of their contents."""
-    return cache_dir() / "frames" / _part("frames", name)
+def frames_dir() -> Path:
+    """The folder of data folders that were made of DataFrames, each named by a digest of their contents."""
+    return cache_dir() / "frames"
 
 
 def logs_dir() -> Path:

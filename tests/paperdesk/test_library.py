@@ -165,8 +165,6 @@ def test_an_own_class_and_an_own_function_are_strategies() -> None:
     for subject in ({**RULE, "strategy": Half}, {"run": run.run}):
         with pytest.raises(paperdesk.UsageError, match=r"FILE\.py:NAME"):
             paperdesk.audit(**subject)
-    with pytest.raises(TypeError, match="available: symbols, start"):
-        paperdesk.backtest(**{**RULE, "window": 3})
 
 
 def test_own_code_that_fails_is_named_by_its_line_and_sees_no_file_of_ours() -> None:
@@ -177,7 +175,7 @@ def test_own_code_that_fails_is_named_by_its_line_and_sees_no_file_of_ours() -> 
     assert places.config_file().read_bytes() == b""
 
 
-def test_frames_are_data_and_are_checked_as_a_file_is() -> None:
+def test_frames_are_data_and_are_checked_as_a_file_is(capsys: pytest.CaptureFixture[str]) -> None:
     days = pd.bdate_range("2024-01-02", "2024-06-28")
     days = days[~days.isin(pd.to_datetime(["2024-01-15", "2024-02-19", "2024-03-29", "2024-05-27", "2024-06-19"]))]
     close = pd.Series(range(len(days)), index=days) * 0.25 + 100
@@ -207,6 +205,11 @@ def test_frames_are_data_and_are_checked_as_a_file_is() -> None:
     pair = paperdesk.backtest(data={"BTC/USD": coins}, **{**window, "start": "2024-03-01", "end": "2024-04-30"})
     assert pair.document["symbols"] == ["BTC-USD"]
 
+    command(capsys, "runs", "prune", again.run, "--yes")
+    assert folder.is_dir(), "another run has read it"
+    command(capsys, "runs", "prune", "--keep", "0", "--yes")
+    assert not folder.exists() and not [*folder.parent.iterdir()]
+
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -223,13 +226,33 @@ def test_frames_are_data_and_are_checked_as_a_file_is() -> None:
         ({"params": {"fasd": 3}}, "fast"),
         ({"preset": "desk"}, "preset"),
         ({"model": "openai:gpt-5-mini"}, "model"),
+        ({"window": 3}, "'window'; it takes symbols, start"),
+        ({"symbols": 5}, "symbols: 5 is not symbols such as"),
+        ({"symbols": [5]}, "symbols"),
+        ({"params": [1]}, "params: \\[1\\] is not parameters by name"),
+        ({"seed": True}, "whole number"),
+        ({"strategy": 3}, "a class or a function"),
     ],
 )
 def test_what_cannot_be_a_run_is_an_error_of_ours(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(paperdesk.UsageError, match=said) as error:
         paperdesk.backtest(**{**RULE, **arguments})
-    assert "--" not in str(error.value)
+    assert "--" not in str(error.value) and "\n" not in str(error.value)
     assert paperdesk.runs().empty
+
+
+def test_every_call_refuses_arguments_that_it_does_not_take_and_the_package_shows_its_calls() -> None:
+    for call in (
+        lambda: paperdesk.load(5),
+        lambda: paperdesk.study("grid.toml", jobs="two"),
+        lambda: paperdesk.tune(**RULE, test=("2025-04-01",)),
+        lambda: paperdesk.audit("macd"),
+        lambda: paperdesk.open_desk(7),
+        lambda: asyncio.run(paperdesk.aio.backtest(window=3)),
+    ):
+        with pytest.raises(paperdesk.UsageError):
+            call()
+    assert set(dir(paperdesk)) == set(paperdesk.__all__)
 
 
 def test_a_model_that_costs_too_much_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,8 +198,8 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool)
     It reuses every setting of the run: symbols, window, costs, cash, seed, parameters, the preset's text and the
     briefing, even if the configuration or a file has changed since. Data, prompts and program are today's; changes to
     them are reported. With --model replay no model is called: each agent gets its recorded answers, and a question
-    without one ends the run. Exits with 0 if decisions, trades and equity are the same, else 1. --run names the new
-    run.
+    without one ends the run. A light run is repeated as one. Exits with 0 if decisions, trades and equity are the same,
+    else 1. --run names the new run.
 
     \b
     Examples:
@@ -212,13 +212,13 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool)
     from engine.reports.documents.run_comparison import rerun_document
     from engine.reports.stored import stored_document
 
-    before, services = stored_document(of), invocation.services()
+    before, services = stored_document(of, light=True), invocation.services()
     spec = _named(recorded_spec(of), invocation.run)
     if model is not None:
         spec = replace(spec, model=f"{ModelKind.REPLAY}:{of}" if model == ModelKind.REPLAY else model)
     agree_to_jobs(services, [Job(spec, None, spec.run)], yes)
-    _run(services, spec, None)
-    document = rerun_document(before, stored_document(spec.run))
+    _run(services, spec, None, light="light" in before)
+    document = rerun_document(before, stored_document(spec.run, light=True))
     show_document(document, lambda: _rerun_lines(document))
     return 0 if document["same"] else 1
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from engine.account.track_record import daily_returns
 from engine.conventions.catalog import convention
-from engine.domain.market import Dropped
+from engine.conventions.metrics import Track
+from engine.domain.market import Dropped, Symbol
 from engine.domain.order import ZERO
 from engine.domain.run import ModelUse, Result, RunPart
 from engine.domain.text import money, plain
@@ -47,8 +48,9 @@ def document_text(report: Report) -> str:
     last = test.equity[-1].session if test.equity else None
     baselines = {name: through(beside.test, last) for name, beside in report.baselines.items()}
     held, cost = baselines.get(BENCHMARK), float(spec.rules.cost_rate) if spec.rules else 0.0
-    track, measured = measure.track(test, held), performance(test, measure, result.model, baselines)
-    random = random_beside(test, track, measure, held, cost)
+    tracks = {} if held is None else {symbol: measure.symbol_track(held, symbol) for symbol in measure.symbols}
+    track, measured = measure.track(test, held), performance(test, measure, result.model, baselines, tracks)
+    random = random_beside(test, track, tracks.values(), cost)
     if random is not None:
         measured["baselines"]["random"] = random.baseline(track, measure)
     content = {
@@ -121,10 +123,15 @@ def _tail(result: Result) -> Document:
 
 
 def performance(
-    run_part: RunPart, measure: Measure, use: ModelUse | None, baselines: Mapping[str, RunPart] = MappingProxyType({})
+    run_part: RunPart,
+    measure: Measure,
+    use: ModelUse | None,
+    baselines: Mapping[str, RunPart] = MappingProxyType({}),
+    tracks: Mapping[Symbol, Track] = MappingProxyType({}),
 ) -> Document:
     """Figures, books and decisions of a part of a run, of a backtest or a desk, and the use of models (None: nobody was
-    asked); each close of `equity` as JSON in canonical text."""
+    asked); each close of `equity` as JSON in canonical text. `tracks` are the records of the symbols in buy and hold.
+    """
     held, symbols, equity = baselines.get(BENCHMARK), measure.symbols, run_part.equity
     books = _books(run_part)
     unresolved = row_json.unresolved_by_agent(run_part.decisions, use)
@@ -136,7 +143,7 @@ def performance(
         "metrics": measure.of_run(run_part, held, ZERO if use is None else use.cost),
         "per_symbol": {
             symbol: {
-                "metrics": measure.of_symbol(run_part, symbol, held),
+                "metrics": measure.of_symbol(run_part, symbol, tracks.get(symbol)),
                 "final_quantity": plain(equity[-1].portfolio.quantity(symbol) if equity else ZERO),
                 "profit": money(profit(run_part, symbol)),
             }

@@ -3,7 +3,7 @@ window. What cannot be had is null, and `notes` say why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.account.track_record import symbol_track
 from engine.conventions.luck import (
     TRADERS,
     RandomTraders,
@@ -161,19 +160,17 @@ def _overlap(window: tuple[date, date], other: tuple[date, date]) -> bool:
     return 2 * shared > min((last - first).days + 1 for first, last in (window, other))
 
 
-def random_beside(
-    run_part: RunPart, track: Track, measure: Measure, held: RunPart | None, cost: float
-) -> Random | None:
+def random_beside(run_part: RunPart, track: Track, held: Iterable[Track], cost: float) -> Random | None:
     """Random traders with the run's turnover and exposure; None of a run that held nothing or lost everything. `held`
-    is buy and hold over the same sessions, `cost` of a trade is a fraction of its amount."""
+    are the records of the symbols in buy and hold, `cost` of a trade is a fraction of its amount."""
     market = None if track.benchmark is None else simple_returns(track.benchmark)
-    if held is None or market is None or len(market) != len(run_part.equity) or not run_part.fills:
+    if market is None or len(market) != len(run_part.equity) or not run_part.fills:
         return None
     if total_return(track.equity) is None or (track.equity <= 0).any():
         return None
     long, short = _exposures(run_part)
     traders = RandomTraders(
-        prices=[_moves(held, symbol, measure) for symbol in measure.symbols],
+        prices=[_moves(one) for one in held],
         long=long,
         short=short,
         turnover=track.traded / float(track.equity[1:].mean()),
@@ -193,9 +190,8 @@ def _exposures(run_part: RunPart) -> tuple[float, float]:
     return long, short
 
 
-def _moves(held: RunPart, symbol: Symbol, measure: Measure) -> Floats:
+def _moves(track: Track) -> Floats:
     """The daily returns of a symbol, dividends included, as buy and hold had them; 0 where it did not hold it."""
-    track = symbol_track(held, symbol, held.initial_value, measure.periods_of(symbol))
     assert track.invested is not None
     earned = np.diff(track.equity)
     before = np.concatenate([[0.0], track.invested[:-1]])

@@ -203,8 +203,9 @@ def _same(before: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
 
 
 def _first_differences(before: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Row]:
-    """By part of the run and kind of result, the first row that is not as it was; opinions and owners do not count."""
-    for part, was, now in (("warm-up", before["warm_up"], again["warm_up"]), ("test", before, again)):
+    """By part of the run and kind of result, the first row that is not as it was; opinions and owners do not count, and
+    a light run has trades alone."""
+    for part, was, now in (("warm-up", before.get("warm_up"), again.get("warm_up")), ("test", before, again)):
         for kind in PARTS:
             found = _first((was or {}).get(kind, ()), (now or {}).get(kind, ()))
             if found is not None:

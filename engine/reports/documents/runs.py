@@ -41,6 +41,7 @@ class StoredRun:
     trades, final: the number of trades of a backtest and its value at the end; None where it came to none.
     size: bytes of its own files, 0 for a run of a desk.
     path: its journal or record.
+    data: the data folder that a backtest read; None for the demo market.
     problem: why it cannot be read; empty where it can.
     """
 
@@ -61,6 +62,7 @@ class StoredRun:
     trades: int | None = None
     final: Decimal | None = None
     size: int = 0
+    data: str | None = None
     problem: str = ""
 
 

@@ -22,7 +22,7 @@ _TEXTS = {"preset_text": "preset"}
 
 def run_settings(document: Mapping[str, Any]) -> Row:
     """Everything that decided a backtest, and whether it was stopped."""
-    model, warm_up = document["model"], document["warm_up"]
+    model, warm_up = document["model"], document.get("warm_up")
     return {
         "decided_by": document.get("strategy") or document.get("preset"),
         "symbols": document["symbols"],

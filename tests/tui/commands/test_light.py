@@ -59,7 +59,6 @@ def test_whoever_asks_a_light_run_for_more_is_told_what_it_holds(run: Run, paper
         ("report", "--run", "light", "--json"),
         ("why", "ORVL", "2025-03-14", "--run", "light"),
         ("equity", "--run", "light"),
-        ("rerun", "light"),
         ("runs", "compare", "whole", "light"),
         ("runs", "export", "light", "--to", str(paperdesk_home / "exported")),
     ):
@@ -69,6 +68,8 @@ def test_whoever_asks_a_light_run_for_more_is_told_what_it_holds(run: Run, paper
     assert run("report", "--json").json["run"] == "whole", "where no run is named, the latest that is whole"
     (listed,) = [one for one in run("runs", "list", "--json").json["runs"] if one["id"] == "light"]
     assert listed["sessions"] == 42 and listed["metrics"]["total_return"] is not None
+    again = run("rerun", "light", "--run", "again", "--json").json
+    assert again["same"] is True and run("rerun", "again", "--json").json["fingerprints"] == again["fingerprints"]
     assert run("audit", "--run", "light", "--cuts", "1", "--json").json["same"] is True
     assert run("backtest", "--resume", "light", "--light").code == 2
 
