@@ -93,7 +93,7 @@ def on_the_demo() -> dict[str, list[Taken]]:
             opened.rest(2)
             found["alone"] = key_times(opened, SYMBOLS)
             found["beside a cycle"] = key_times(opened, SYMBOLS, Cycles(opened, journal).go_on)
-            opened.press("7")
+            opened.press("4")
             opened.until("Decides")
             opened.rest(1)
             opened.press("\x12")

@@ -61,7 +61,7 @@ def beside_a_backtest(home: Path) -> float:
     """A backtest is at work."""
     with app(configured(home)) as opened:
         opened.until("ORVL 1D")
-        opened.press("7")
+        opened.press("4")
         opened.until("Decides")
         opened.rest(1)
         opened.press("\x12")

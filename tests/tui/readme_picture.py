@@ -18,9 +18,8 @@ SESSIONS = (
     *(date(2025, 2, day) for day in (24, 25, 26, 27, 28)),
     *(date(2025, 3, day) for day in (3, 4, 5, 6, 7, 10, 11, 12, 13)),
 )
-NAMES = ("chart", "agents", "book", "decisions", "memory", "backtest", "arena", "ops")
-SCREENS = {str(key): name for key, name in enumerate(NAMES, 2)}
-"""The screens by key; the Desk is drawn twice, in the present and in the past."""
+SCREENS = {"2": "why", "3": "book", "4": "lab", "A": "arena", "5": "ops"}
+"""Screens and parts by key; the Desk is drawn twice, in the present and in the past."""
 BACKTEST = ("backtest", "--symbols", "ORVL,HLXM", "--from", "2025-01-02", "--to", "2025-03-13")
 
 

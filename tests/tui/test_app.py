@@ -27,6 +27,7 @@ from engine.messages.events import Publish
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import FramedScreen, Layout
+from tui.screens.menu import MenuScreen
 from tui.screens.reading import ReadingScreen
 from tui.screens.symbol_search import SymbolSearchScreen
 from tui.settings.keys import KEYS
@@ -272,7 +273,7 @@ async def test_panes_say_that_the_desk_opens_until_they_know_it(running: Running
         await until(pilot, lambda: "opening the desk" in str(events.content))
         assert empty("watchlist", "positions", "orders") == {"opening the desk"}
         assert "No decision yet" not in drawn(pilot)
-        await pilot.press("4")
+        await pilot.press("3")
         await until(pilot, lambda: pilot.app.current_mode == "book")
         assert empty("book-positions", "book-orders", "trades", "flows") == {"opening the desk"}
         told.set()
@@ -330,7 +331,7 @@ async def test_every_size_has_its_layout_and_paper_on_it(running: Running, size:
         screen = pilot.app.screen
         assert isinstance(screen, FramedScreen) and screen.form is form
         assert "PAPER" in drawn(pilot)
-        for mode in ("5", "7", "1"):
+        for mode in ("2", "4", "1"):
             await pilot.press(mode)
             await shown(pilot)
             assert "PAPER" in drawn(pilot)
@@ -357,7 +358,7 @@ async def test_resizing_while_a_cycle_runs_never_breaks_it(running: Running, tmp
 
 async def test_a_backtest_runs_beside_and_ends_in_results(running: Running) -> None:
     async with running() as pilot:
-        await pilot.press("7")
+        await pilot.press("4")
         await until(pilot, lambda: pilot.app.screen.query_one("#field-symbols", Input).value == "AAA-USD,BBB-USD")
         await pilot.press("ctrl+r")
         await until(
@@ -372,7 +373,7 @@ async def test_a_backtest_runs_beside_and_ends_in_results(running: Running) -> N
 
 async def test_a_field_whose_text_goes_on_says_so_until_it_is_edited(running: Running) -> None:
     async with running((80, 24)) as pilot:
-        await pilot.press("7")
+        await pilot.press("4")
         field = pilot.app.screen.query_one("#field-symbols", Input)
         await until(pilot, lambda: field.value == "AAA-USD,BBB-USD")
         await until(pilot, lambda: field.render_line(0).text.rstrip().endswith("…"))
@@ -383,7 +384,7 @@ async def test_a_field_whose_text_goes_on_says_so_until_it_is_edited(running: Ru
 
 async def test_keys_are_answered_while_a_backtest_runs_and_x_stops_it(running: Running) -> None:
     async with running(target=backtest_targets.slow) as pilot:
-        await pilot.press("7", "ctrl+r")
+        await pilot.press("4", "ctrl+r")
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
 
         def state() -> Snapshot:
@@ -394,7 +395,7 @@ async def test_keys_are_answered_while_a_backtest_runs_and_x_stops_it(running: R
         await until(pilot, lambda: str(hints.render()).startswith("x stop"))
         await pilot.press("1", "j")
         assert isinstance(pilot.app.screen, DeskScreen) and pilot.app.screen.symbol == "BBB-USD"
-        await pilot.press("7", "ctrl+r")
+        await pilot.press("4", "ctrl+r")
         assert len(state().backtests) == 1
         await pilot.press("x")
         await until(pilot, lambda: state().backtests[0].status == "stopped")
@@ -403,7 +404,7 @@ async def test_keys_are_answered_while_a_backtest_runs_and_x_stops_it(running: R
 
 async def test_the_form_says_what_is_wrong_beside_the_field(running: Running) -> None:
     async with running() as pilot:
-        await pilot.press("7", "e")
+        await pilot.press("4", "e")
         screen = pilot.app.screen
         decides = screen.query_one("#field-decides", Input)
         await until(pilot, lambda: bool(decides.value))
@@ -422,17 +423,17 @@ async def test_the_form_says_what_is_wrong_beside_the_field(running: Running) ->
 
 async def test_a_backtest_that_fails_says_so(running: Running) -> None:
     async with running(target=backtest_targets.fails) as pilot:
-        await pilot.press("7", "ctrl+r")
+        await pilot.press("4", "ctrl+r")
         await until(pilot, lambda: "the bars end on 2024-02-01" in drawn(pilot))
         await until(pilot, lambda: "as others do" in drawn(pilot).replace("│", ""))
 
 
 async def test_decisions_of_a_desk_that_never_ran_say_how_to_begin(running: Running) -> None:
     async with running() as pilot:
-        await pilot.press("5")
+        await pilot.press("2")
         await until(pilot, lambda: "no decision yet" in drawn(pilot))
         assert "enter trail" not in drawn(pilot)
-        await pilot.press("7")
+        await pilot.press("4")
         await until(pilot, lambda: "ctrl+r start" in drawn(pilot))
         assert "c compare" not in drawn(pilot)
         await pilot.press("c")
@@ -443,21 +444,41 @@ async def test_decisions_of_a_desk_that_never_ran_say_how_to_begin(running: Runn
         assert isinstance(pilot.app.screen, DeskScreen)
 
 
-async def test_help_lists_every_key_and_log_opens(running: Running) -> None:
+async def test_the_menu_has_what_works_here_does_what_is_chosen_and_log_opens(running: Running) -> None:
     async with running((120, 60)) as pilot:
         await pilot.press("question_mark")
-        assert isinstance(pilot.app.screen, ReadingScreen)
-        page = " ".join(pilot.app.screen.text.plain.split())
-        assert all(key.meaning in page and key.shown in page for key in KEYS)
+        await until(pilot, lambda: isinstance(pilot.app.screen, MenuScreen))
+        entries = {row.key: row.cells[1].text for row in pilot.app.screen.query_one(Table).rows}
+        assert {"desk.run", "desk.pause", "chart.zoom-in"} <= set(entries)
+        assert {"desk.approve", "past.present", "backtest.start", "moved.6"}.isdisjoint(entries)
+        assert all(entries[key.id] == key.meaning for key in KEYS if key.id in entries)
+        pilot.app.screen.query_one(Table).point_at("screen.lab")
+        await pilot.press("enter")
+        await until(pilot, lambda: pilot.app.current_mode == "lab")
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(pilot.app.screen, MenuScreen))
+        assert "backtest.start" in {row.key for row in pilot.app.screen.query_one(Table).rows}
         await pilot.press("escape", "grave_accent")
         assert isinstance(pilot.app.screen, ReadingScreen)
+
+
+async def test_keys_of_screens_that_moved_say_where_to_and_nothing_is_said_a_third_time(running: Running) -> None:
+    async with running() as pilot:
+        for key, where in (("6", "Ops (5)"), ("7", "Lab (4)"), ("8", "Lab (4)"), ("9", "Ops is 5")):
+            for _ in range(2):
+                await pilot.press(key)
+                assert [where in one.message for one in pilot.app._notifications] == [True]
+                pilot.app.clear_notifications()
+            await pilot.press(key)
+            assert not list(pilot.app._notifications)
+        assert pilot.app.current_mode == "desk"
 
 
 async def test_plain_characters_are_enough(running: Running) -> None:
     async with running(plain=True) as pilot:
         await pilot.press("r")
         await until(pilot, lambda: "run done" in drawn(pilot))
-        for key in ("5", "7", "1"):
+        for key in ("2", "4", "1"):
             await pilot.press(key)
             await shown(pilot)
             assert drawn(pilot).isascii(), {c for c in drawn(pilot) if not c.isascii()}
@@ -475,7 +496,7 @@ async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
     app = PaperdeskApp(opens(FakeDesk(tmp_path, pause=3600)), backtest_targets.deaf, images=tmp_path)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.bridge.snapshot().opened is not None)
-        await pilot.press("r", "7", "ctrl+r")
+        await pilot.press("r", "4", "ctrl+r")
         await until(pilot, lambda: app.bridge.snapshot().busy and len(app.bridge.snapshot().backtests) == 1)
         await pilot.press("q")
         await until(pilot, lambda: not app._running)
@@ -549,8 +570,8 @@ async def test_a_screen_that_is_opened_while_the_desk_opens_shows_no_fault(
     app = PaperdeskApp(opens(FakeDesk(tmp_path)), backtest_targets.deaf, images=tmp_path)
     async with app.run_test() as pilot:
         await until(pilot, read.is_set)
-        await pilot.press("2")
-        await until(pilot, lambda: app.current_mode == "chart")
+        await pilot.press("z")
+        await until(pilot, lambda: not app.screen.query_one("#watchlist").display)
         for _ in range(5):
             app._refresh_screen()
             await pilot.pause()
@@ -574,7 +595,7 @@ async def test_without_colour_a_curve_that_fills_less_than_its_pane_is_drawn(
 async def test_a_backtest_may_begin_as_soon_as_the_one_before_it_has_its_result(running: Running) -> None:
     async with running(target=backtest_targets.lingers) as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await pilot.press("7", "ctrl+r")
+        await pilot.press("4", "ctrl+r")
         await until(pilot, lambda: bridge.present().backtests[-1].error == "the result is known")
         await pilot.press("ctrl+r")
         first, second = bridge.present().backtests
@@ -599,7 +620,7 @@ async def test_a_paid_backtest_asks_before_it_begins_and_again_before_it_goes_on
         def newest() -> Any:
             return bridge.present().backtests[-1]
 
-        await pilot.press("7", "ctrl+r")
+        await pilot.press("4", "ctrl+r")
         await until(pilot, asked)
         await pilot.press("escape")
         await until(pilot, lambda: newest().status == STOPPED)

@@ -14,7 +14,7 @@ from engine.domain.run import DataSpec, RunKind, RunOutcome, RunSpec
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionOpened, SessionSettled
 from tests.decided import decided, settled
 from tui.commands.options import RunFlags, run_options
-from tui.screens.backtest import progress_text
+from tui.screens.lab import progress_text
 from tui.view import recorded_run
 from tui.view.backtest_form import Filled, arguments_of, filled, values_of
 from tui.view.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_event, after_message

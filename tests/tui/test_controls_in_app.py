@@ -118,7 +118,7 @@ async def test_a_pause_of_another_process_shows_on_the_bar_and_on_ops(running: R
     halt(desk.journal, NOW, "and halted")
     async with running(desk=desk) as pilot:
         assert bar(pilot).startswith(PAPER + HALTED + PAUSED) and "and halted" in bar(pilot)
-        await pilot.press("9")
+        await pilot.press("5")
         schedule = pilot.app.screen.query_one("#schedule", Static)
         await until(pilot, lambda: "PAUSED since 2024-05-01 00:00 UTC: on holiday" in str(schedule.render()))
         unpause(desk.journal, NOW)

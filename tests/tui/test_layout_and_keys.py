@@ -21,7 +21,7 @@ from engine.reports import amounts
 from engine.reports.table import plain
 from tests.decided import decided
 from tui.screens.frame import Layout, layout_of
-from tui.settings.keys import SCREENS, bindings, groups, hints, works
+from tui.settings.keys import SCREENS, bindings, hints, menu, works
 from tui.text.plain_text import one_line, printable
 from tui.view.market_view import MarketView, Quote
 from tui.view.snapshot import Snapshot, active_contexts
@@ -50,18 +50,17 @@ def test_no_key_does_two_things_on_a_screen(screen: str) -> None:
 def test_hints_of_a_screen_begin_with_its_own_keys() -> None:
     first = {screen: [hint.text for hint in hints(screen, ("present", "row", "runs"))][:2] for screen in SCREENS}
     assert first["desk"][0] == "run cycle"
-    assert (first["backtest"], first["memory"], first["decisions"]) == (
-        ["start", "form"],
-        ["pin", "forget"],
-        ["[ ] run", "next part"],
-    )
-    assert hints("backtest", ("present", "running"))[0].text == "stop"
-    assert hints("memory", ("past", "record"))[0].text == "< > event"
-    assert {"pin", "< > event", "why?"}.isdisjoint(hint.text for hint in hints("memory", ("past", "row")))
+    assert (first["lab"], first["ops"], first["why"]) == (["arena", "start"], ["check", "pin"], ["pin", "forget"])
+    assert hints("lab", ("present", "running"))[0].text == "stop"
+    assert hints("ops", ("past", "record"))[0].text == "< > event"
+    assert {"pin", "< > event", "why?"}.isdisjoint(hint.text for hint in hints("ops", ("past", "row")))
 
 
-def test_the_help_knows_every_group() -> None:
-    assert set(groups()) == {"Moving", "Screens", "Desk", "Chart", "Backtest", "Past", "Tables", "Anywhere"}
+def test_the_menu_has_what_works_and_the_screens_last() -> None:
+    for screen in SCREENS:
+        listed = menu(screen, ("present", "row"))
+        assert {key.id for key in listed} == {key.id for key in works(screen, ("present", "row")) if key.meaning}
+        assert [key.id for key in listed[-len(SCREENS) :]] == [f"screen.{mode}" for mode in SCREENS]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,7 @@ ELSEWHERE = {
 async def run_all(pilot: Pilot[Any], mode: str) -> int:
     """Do what every key does that works on a screen, leaving whatever opens."""
     app = pilot.app
-    here = active_contexts(app.bridge.snapshot()) | {"decided", "record", "row", "stopped"}  # type: ignore[attr-defined]
+    here = active_contexts(app.bridge.snapshot()) | {"arena", "decided", "record", "row", "stopped"}  # type: ignore[attr-defined]
     keys = [key for key in works(mode, here) if key.action not in ELSEWHERE]
     for key in keys:
         await app.run_action(key.action, app.screen_stack[0])
@@ -172,9 +171,7 @@ async def test_no_key_breaks_a_screen(running: Running, asking: FakeDesk, past: 
 
 
 NOTHING = {
-    "memory": "no memory is chosen",
-    "backtest": "no run is chosen",
-    "arena": "no arena is open",
+    "lab": "no run is chosen",
     "ops": "no run yet",
     "book": "nothing is held",
 }

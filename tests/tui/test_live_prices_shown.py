@@ -161,7 +161,7 @@ async def test_the_log_names_an_order_by_its_terms_and_is_in_order_of_time(runni
             OrderHint("a-strangers", "fill", later),
             Headline(("AAA-USD",), "It rises", "wire", late),
         )
-        await pilot.press("9")
+        await pilot.press("5")
         await until(pilot, lambda: bool(pilot.app.screen.query("#log")))
         log = pilot.app.screen.query_one("#log", TextPane)
         await until(pilot, lambda: "It rises" in log.as_text())

@@ -39,9 +39,8 @@ async def click(pilot: Pilot[Any], bar: type[Tabs] | type[Hints], word: str) -> 
 
 
 TABS = {
-    120: "3 Agents | 4 Book | 5 ",
-    80: "1 Desk 2 Chart 3 Agents 4 Book 5 Decisions 6 Memory",
-    60: "2 3 Agents 4 5",
+    120: "1 Desk | 2 Why | 3 Book | 4 Lab | 5 Ops",
+    40: "1 Desk 2 Why 3 Book 4 Lab 5 Ops",
 }
 """A part of the tabs by the width of the screen."""
 
@@ -53,12 +52,12 @@ async def test_tabs_can_be_clicked_at_any_width_and_bars_are_painted_to_their_la
             assert pilot.app.current_mode == mode
         for columns, tabs in TABS.items():
             await pilot.resize_terminal(columns, 24)
-            await pilot.press("3")
+            await pilot.press("2")
             await shown(pilot)
-            assert tabs in text(pilot, Tabs) and "3 Agents" in text(pilot, Tabs)
+            assert tabs in text(pilot, Tabs) and "2 Why" in text(pilot, Tabs)
             rows = pilot.app.screen._compositor.render_strips()
             assert {sum(len(segment.text) for segment in row) for row in (rows[1], rows[-1])} == {columns}
-            await click(pilot, Tabs, "9")
+            await click(pilot, Tabs, "5")
             assert pilot.app.current_mode == "ops"
 
 
@@ -171,7 +170,7 @@ async def test_an_order_of_which_nobody_knows_whether_it_arrived_is_named_before
 
 async def test_a_paid_backtest_is_left_only_once_that_is_confirmed(running: Running) -> None:
     async with running(target=backtest_targets.paid) as pilot:
-        await pilot.press("7", "ctrl+r")
+        await pilot.press("4", "ctrl+r")
         await until(pilot, lambda: any(one.label for one in pilot.app.bridge.snapshot().backtests))  # type: ignore[attr-defined]
         (run,) = pilot.app.bridge.snapshot().backtests  # type: ignore[attr-defined]
         await pilot.press("q")
@@ -188,7 +187,7 @@ async def test_a_paid_backtest_is_left_only_once_that_is_confirmed(running: Runn
 
 async def test_a_backtest_by_rules_is_left_at_once(running: Running) -> None:
     async with running(target=backtest_targets.slow) as pilot:
-        await pilot.press("7", "ctrl+r")
+        await pilot.press("4", "ctrl+r")
         await until(pilot, lambda: any(one.label for one in pilot.app.bridge.snapshot().backtests))  # type: ignore[attr-defined]
         await pilot.press("q")
         await until(pilot, lambda: pilot.app._exit)
@@ -203,7 +202,7 @@ async def test_a_free_desk_is_left_at_once(running: Running) -> None:
 
 async def test_no_figure_lies_under_a_scrollbar(running: Running) -> None:
     async with running((80, 24)) as pilot:
-        await pilot.press("7")
+        await pilot.press("4")
         table = pilot.app.screen.query_one("#results", Table)
         pilot.app.screen.show_view = lambda view: None  # type: ignore[attr-defined]  # which would show no runs
         table.set_columns((Column("A", max_width=9), Column("B", form=str, drop_order=1)))

@@ -91,7 +91,7 @@ async def test_the_book_answers_orders_as_the_desk_does(running: Running, asking
     asking.undo_seconds = 600.0
     async with running(desk=asking) as pilot:
         await until(pilot, lambda: len(stands(pilot)) == 3)
-        await pilot.press("4")
+        await pilot.press("3")
         await until(pilot, lambda: "a approve  x veto  e edit" in str(pilot.app.screen.query_one(Hints).render()))
         listed = pilot.app.screen.query_one("#book-orders", Table)
         await until(pilot, lambda: any("waits" in row.cells[4].text for row in listed.rows))

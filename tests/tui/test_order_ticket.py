@@ -85,7 +85,7 @@ async def test_a_ticket_reckons_with_the_live_price_and_says_of_when_it_is(runni
         board = pilot.app.bridge._follower.board  # type: ignore[attr-defined]
         await until(pilot, lambda: SYMBOLS[0] in board.view(SYMBOLS, NOW).prices)
         await opened(pilot)
-        await pilot.press("8")
+        await pilot.press("4")
         await until(pilot, lambda: "Price 62.50, live at 2024-05-01 00:00 UTC" in effect(pilot))
         assert "bought for 500.00" in effect(pilot)
         pilot.app.screen.query_one("#symbol", Input).value = SYMBOLS[1]
@@ -115,7 +115,7 @@ async def test_the_limits_are_held_against_it_before_it_is_given(running: Runnin
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(pilot.app.screen, OrderTicket))
         assert orders(desk) == []
-        await pilot.press("4")
+        await pilot.press("3")
         await until(pilot, lambda: pilot.app.current_mode == "book")
         ticket = await opened(pilot)
         assert ticket.query_one("#symbol", Input).value == SYMBOLS[0]

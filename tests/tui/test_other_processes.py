@@ -77,12 +77,12 @@ async def test_runs_and_fills_of_another_process_come_as_they_are_written(runnin
         assert with_journal.session == SECOND and "no cycle yet" not in bar(pilot)
         assert set(with_journal.point.portfolio.positions) == {row[0] for row in rows(pilot, "positions")} != set()
         assert any(" at " in line and "trade: " in line for line in log(pilot)), "the fill is an event"
-        await pilot.press("5")
+        await pilot.press("2")
         await until(
             pilot, lambda: len(pilot.app.screen.query("#decisions")) == 1 and len(rows(pilot, "decisions")) == 8
         )
         await every_click_hits(pilot, pilot.app.screen.query_one("#decisions", Table))
-        await pilot.press("9")
+        await pilot.press("5")
         await until(pilot, lambda: bool(pilot.app.screen.query("#log")))
         await shown(pilot)
         every = pilot.app.screen.query_one("#log", TextPane).as_text()

@@ -87,7 +87,7 @@ PAGES = {
     "date": ("AskScreen", ("at",)),
     "jump": ("JumpScreen", ("ctrl+o",)),
     "settings": ("ReadingScreen", ("comma",)),
-    "help": ("ReadingScreen", ("question_mark",)),
+    "menu": ("MenuScreen", ("question_mark",)),
     "palette": ("CommandPalette", ("ctrl+p",)),
     "tour": ("TourScreen", "Tour"),
     "set-up": ("SetUpScreen", "Set up a paper account"),
@@ -133,7 +133,7 @@ async def test_the_ticket_of_an_order_of_ones_own(
 @SIZES
 async def test_backtest_with_results(running: Running, svg: SnapshotAssertion, size: tuple[int, int]) -> None:
     async with running(size) as pilot:
-        await pilot.press("7")
+        await pilot.press("4")
         await until(pilot, lambda: bool(pilot.app.screen.query_one("#field-symbols", Input).value))
         await pilot.press("ctrl+r")
         bridge = pilot.app.bridge  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ async def test_c_has_the_symbol_that_is_shown_decided_alone(running: Running, tm
         await until(pilot, lambda: "run done" in log(pilot))
         assert desk.asked == ["AAA-USD"] and "run of AAA-USD alone begins" in log(pilot)
         assert pilot.app.last_command == "paperdesk --daily --symbol AAA-USD"  # type: ignore[attr-defined]
-        await pilot.press("2", "right_square_bracket", "C")
+        await pilot.press("z", "right_square_bracket", "C")
         await until(pilot, lambda: desk.asked == ["AAA-USD", "BBB-USD"])
         await until(pilot, lambda: not pilot.app.bridge.snapshot().busy)  # type: ignore[attr-defined]
         commands = [one.title for one in pilot.app.get_system_commands(pilot.app.screen)]

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import threading
+from collections import Counter
 from functools import cached_property, partial
 from importlib import import_module
 from io import StringIO
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.driver import Driver
     from textual.filter import LineFilter
+    from textual.notifications import SeverityLevel
     from textual.screen import Screen
     from textual.theme import Theme
 
@@ -87,6 +89,8 @@ LOOKS_AT_TERMINAL = 1.0
 """Seconds between two looks whether the terminal is still there."""
 
 READ_ONLY = "read-only"
+SHOWN_AT_MOST = 2
+"""Times at most that the same toast is shown."""
 
 AFTER_FIRST_PAINT = ("tui.desk.bridge", "tui.desk.demo_opening", "tui.app.announcement")
 """Modules that are imported once the first screen is painted, in a thread: with them comes much of the engine."""
@@ -149,6 +153,8 @@ class PaperdeskApp(App[str]):
         """The flags with which it is started again after its end; None where it is not."""
         self.options = options
         self.last_command = ""
+        self._notified = Counter[str]()
+        """The toasts that were wanted, and how often."""
         self.pixels = pixels
         self._open_desk, self._backtest, self._first = open_desk, backtest, first
         self._plays = TEXTUAL_ANIMATIONS != "none" and link is None and not cycle and not settings.read_only
@@ -336,6 +342,12 @@ class PaperdeskApp(App[str]):
 
             self._led = True
             self.call_later(begin_set_up, self, self.set_up.after(trouble))
+
+    def notify(self, message: str, *, severity: SeverityLevel = "information", **more: Any) -> None:
+        """Show a toast, which is not shown a third time unless it is an error."""
+        self._notified[message] += 1
+        if severity == "error" or self._notified[message] <= SHOWN_AT_MOST:
+            super().notify(message, severity=severity, **more)
 
     def bell(self) -> None:
         """Ring, which Textual does too while it handles an exception that ends the app: that is kept."""

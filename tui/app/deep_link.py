@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
 from engine.errors import UsageError
-from tui.settings.keys import AGENTS, CHART, DESK, MEMORY
+from tui.settings.keys import DESK, OPS, WHY
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 
 TRAIL = "why"
-PARTS = {TRAIL: DESK, "desk": DESK, "chart": CHART, "agents": AGENTS, "memory": MEMORY}
+PARTS = {TRAIL: DESK, "desk": DESK, "chart": DESK, "agents": WHY, "memory": OPS}
 """Parts by their names in a text, each with the mode of the screen that shows it."""
+ACTIONS = {TRAIL: "why", "chart": "zoom_pane"}
+"""Actions of the screen that follow, by the part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,6 @@ class DeepLink:
             return False
         screen.show_view(bridge.snapshot())
         screen.show_symbol(link.symbol)
-        if link.part == TRAIL:
-            app.call_later(app.run_action, "why", screen)
+        if action := ACTIONS.get(link.part):
+            app.call_later(app.run_action, action, screen)
         return True

@@ -13,7 +13,7 @@ from textual.app import SystemCommand
 from engine.errors import PaperdeskError
 from tui.playback.playback import READ, SPEEDS
 from tui.screens.frame import FramedScreen
-from tui.settings.keys import works
+from tui.settings.keys import menu
 from tui.view.snapshot import active_contexts
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
     """List what can be run now; `desk` is the same app, as its screens know it."""
     frame, view = app.screen_stack[0], desk.snapshot()
     own = frame.own_contexts() if isinstance(frame, FramedScreen) else frozenset[str]()
-    for key in works(app.current_mode, active_contexts(view) | own, desk.settings.keys):
+    for key in menu(app.current_mode, active_contexts(view) | own, desk.settings.keys):
         run = partial(app.call_later, app.run_action, key.action, frame)
         yield SystemCommand(key.meaning, f"key {key.shown}", run)
     for speed in SPEEDS if view.place is not None else ():

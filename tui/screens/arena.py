@@ -1,5 +1,5 @@
-"""Arena: a closed market by days and their rounds, with prices, wealth, tape, book, chat and strategies; begun and
-played here."""
+"""The arena on the Lab: a closed market by days and their rounds, with prices, wealth, tape, book, chat and
+strategies; begun and played here."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
-from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from engine.reports import amounts
@@ -26,9 +23,8 @@ from tui.charts.plotting import PlotData
 from tui.desk.desk_app import report_action
 from tui.playback.playback import PlaybackSpeed
 from tui.screens.ask import AskScreen
-from tui.screens.frame import TALL, FramedScreen, Layout
+from tui.screens.frame import FramedScreen
 from tui.screens.reading import ReadingScreen
-from tui.settings.keys import ARENA, bindings
 from tui.shell.subcommand import run_command
 from tui.text.plain_text import one_line, printable
 from tui.view.arena_day import ArenaDay, Document, arena_moments
@@ -40,13 +36,14 @@ from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table, rows_of
 from tui.widgets.text_lines import TextPane
 
-PARTS = ("chat", "strategies")
+ARENA = ("quoted", "wealth", "traders", "tape", "orders-open", "chat", "arenas")
+"""The panes of an arena."""
+TEXTS = ("chat", "strategies")
 DEFAULT = "paper controls 60 7"
 DAYS_A_SECOND = 2
 """The speed that play begins with: a day is more to read than an event."""
-NONE = "none yet: ctrl+r plays one"
-DEMO = ("paper", "nine", 20, 7)
-"""The arena that a demo desk plays where none was played yet: its personas are answered by rules and cost nothing."""
+DEMO = "paper nine 20 7"
+"""The arena that is proposed on a demo desk: its personas are answered by rules and cost nothing."""
 
 
 def arena_of_text(text: str) -> tuple[str, str, int, int]:
@@ -64,13 +61,8 @@ def day_of_text(text: str, count: int) -> int:
     return int(text)
 
 
-class ArenaScreen(FramedScreen):
-    """One arena at a moment; < > { } . and \\ go through its rounds and days."""
-
-    MODE = ARENA
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ARENA)]
-    TABLE = "traders"
-    PANES = ("quoted", "wealth", "traders", "tape", "orders-open", "chat", "arenas")
+class ArenaPanes(FramedScreen):
+    """A screen that can show one arena at a moment; < > { } . and \\ go through its rounds and days then."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,19 +70,24 @@ class ArenaScreen(FramedScreen):
         self._here = 0
         """The moment that is shown."""
         self._stock = 0
-        self._part = PARTS[0]
+        self._text = TEXTS[0]
         self._playback_speed = PlaybackSpeed()
         """In days a second."""
-        self._listed = False
+        self._arenas_listed = False
+
+    @property
+    def arena_shown(self) -> bool:
+        """True where the arena takes the place of the rest."""
+        raise NotImplementedError
 
     @property
     def day(self) -> ArenaDay | None:
         """The moment that is shown; None without an arena."""
         return self._moments[self._here] if self._moments else None
 
-    def compose_body(self) -> ComposeResult:
+    def compose_arena(self) -> ComposeResult:
         """Mount curves, tables and texts."""
-        with Horizontal(id="arena"):
+        with Horizontal(id="arena", classes="part"):
             with Vertical(classes="column half"):
                 yield CurvePlot(id="quoted", classes="pane", point="day")
                 yield CurvePlot(id="wealth", classes="pane", point="day")
@@ -102,34 +99,19 @@ class ArenaScreen(FramedScreen):
                         ARENA_ORDERS, title="Open at the close", empty="no order", id="orders-open", classes="pane"
                     )
                 yield TextPane(title="Chat", id="chat", classes="pane")
-                yield Table(
-                    ARENAS,
-                    title="Arenas",
-                    empty=self._none,
-                    id="arenas",
-                    classes="pane",
-                )
-
-    def on_mount(self) -> None:
-        """Focus the list of arenas."""
-        self.query_one("#quoted").border_title, self.query_one("#wealth").border_title = "Price", "Wealth"
-        self.focus_pane("arenas")
-
-    def has_room_for(self, pane: Widget) -> bool:
-        """True for all but the second curves and the book of a low screen, which could not be drawn."""
-        return pane.id not in ("wealth", "orders-open") or self.size.height >= TALL
+                yield Table(ARENAS, title="Arenas", empty=self._none, id="arenas", classes="pane")
 
     def show_view(self, view: Snapshot) -> None:
         """Show a snapshot; before its end the arena is the recorded history that is shown."""
-        super().show_view(replace(view, place=self._place() or view.place))
+        super().show_view(replace(view, place=self._arena_place() or view.place))
 
     @property
     def _none(self) -> str:
         """The words where no arena was played: with the key that plays one, unless nothing may be changed."""
-        return "none yet" if self.desk_app.settings.read_only else NONE
+        return "none yet" if self.desk_app.settings.read_only else "none yet: ctrl+r plays one"
 
-    def _place(self) -> Place | None:
-        day = self.day
+    def _arena_place(self) -> Place | None:
+        day = self.day if self.arena_shown else None
         if day is None or (self._here == len(self._moments) - 1 and not self._playback_speed.speed):
             return None
         return Place(
@@ -141,18 +123,18 @@ class ArenaScreen(FramedScreen):
             speed=self._playback_speed.speed,
         )
 
-    def show_body(self, view: Snapshot) -> None:
+    def show_arena(self, view: Snapshot) -> None:
         """List the arenas once the desk is open; go on where it plays."""
-        if view.opened is not None and not self._listed and self.form is not Layout.LINE:  # it may play one: unseen
-            self._listed = True
-            self._list()
+        if view.opened is not None and not self._arenas_listed:
+            self._arenas_listed = True
+            self._list_arenas()
         if self.day is not None and (due := self._playback_speed.due(time.monotonic())):
             if self.day.closed + due >= self.day.count:
                 self._playback_speed.stop()
             self._go_to_close(self.day.closed + due)
 
-    @work(group="list", exclusive=True, exit_on_error=False)
-    async def _list(self) -> None:
+    @work(group="arenas", exclusive=True, exit_on_error=False)
+    async def _list_arenas(self) -> None:
         opened = self._view.opened
         assert opened is not None
         names = [run.id for run in await opened.ask.runs(StoredKind.ARENA)]
@@ -162,25 +144,25 @@ class ArenaScreen(FramedScreen):
         trouble = ""
         for name in names:
             try:
-                self._show(await opened.ask.run(name))
+                self._show_arena(await opened.ask.run(name))
                 return
             except PaperdeskError as error:  # one that was left before its end: an earlier one may be there
                 trouble = trouble or str(error)
-        if opened.is_demo and not self.desk_app.settings.read_only:
-            self._play(*DEMO, by_itself=True)
-        elif trouble:
+        if trouble:
             self.notify(trouble, markup=False, severity="error", timeout=5)
+        elif not self.desk_app.settings.read_only:
+            self.new_arena()
 
     @on(Table.Opened, "#arenas")
-    def _opened(self, event: Table.Opened) -> None:
-        self._open(event.key)
+    def _arena_opened(self, event: Table.Opened) -> None:
+        self._open_arena(event.key)
 
-    @work(exclusive=True, exit_on_error=False)
-    async def _open(self, run: str) -> None:
+    @work(group="arena", exclusive=True, exit_on_error=False)
+    async def _open_arena(self, run: str) -> None:
         assert self._view.opened is not None
-        self._show(await self._view.opened.ask.run(run))
+        self._show_arena(await self._view.opened.ask.run(run))
 
-    def _show(self, document: Document) -> None:
+    def _show_arena(self, document: Document) -> None:
         if "agents" not in document:
             self.notify("these are repeats: open one of them", timeout=4)
             return
@@ -234,31 +216,23 @@ class ArenaScreen(FramedScreen):
         if day is None:
             return
         agent = self.query_one("#traders", Table).cursor_key or day.document["agents"][0]["name"]
-        chat = self._part == PARTS[0]
+        chat = self._text == TEXTS[0]
         pane.show(chat_content(day) if chat else strategies_content(day, agent))
         pane.border_title = "CHAT  strategies" if chat else "chat  STRATEGIES"
         set_subtitle(pane, clickable(Content("v the other"), "part"))
 
     @on(Table.Moved, "#traders")
-    def _moved(self) -> None:
+    def _agent_moved(self) -> None:
         self._show_text()
 
     # Keys
 
-    def action_part(self) -> None:
+    def next_text(self) -> None:
         """Show the chat, or the strategies of the agent under the cursor."""
-        self._part = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)]
+        self._text = TEXTS[(TEXTS.index(self._text) + 1) % len(TEXTS)]
         self._show_text()
 
-    def has_record(self) -> bool:
-        """True where a day of an arena is shown."""
-        return self.day is not None
-
-    def has_decision(self) -> bool:
-        """True where a day of an arena is shown."""
-        return self.day is not None
-
-    def action_why(self) -> None:
+    def show_reasons(self) -> None:
         """Show what led to the orders of the agent under the cursor on the day that is shown."""
         if day := self._day_or_notice():
             agent = self.query_one("#traders", Table).cursor_key or day.document["agents"][0]["name"]
@@ -277,20 +251,26 @@ class ArenaScreen(FramedScreen):
 
     def action_past_step(self, by: int) -> None:
         """Go by one round with trades, or a close; while it plays, faster or slower."""
-        if self._playback_speed.speed:
+        if not self.arena_shown:
+            super().action_past_step(by)
+        elif self._playback_speed.speed:
             self._playback_speed.change(by)
         elif self._day_or_notice():
             self._go_to(self._here + by)
 
     def action_past_session(self, by: int) -> None:
         """Go by one close of a day."""
-        if day := self._day_or_notice():
+        if not self.arena_shown:
+            super().action_past_session(by)
+        elif day := self._day_or_notice():
             self._go_to_close(day.closed + by if by > 0 else day.number + by)
 
     def action_past_play(self) -> None:
         """Play from here, day by day, from the start at the end; again: stop."""
-        day = self._day_or_notice()
-        if day is None:
+        if not self.arena_shown:
+            super().action_past_play()
+            return
+        if self._day_or_notice() is None:
             return
         if self._playback_speed.speed:
             self._playback_speed.stop()
@@ -301,10 +281,16 @@ class ArenaScreen(FramedScreen):
 
     def jump_to_part(self, part: float) -> None:
         """Go to a part of the arena, between 0 and 1."""
-        self._go_to(round(part * (len(self._moments) - 1)))
+        if self.arena_shown:
+            self._go_to(round(part * (len(self._moments) - 1)))
+        else:
+            super().jump_to_part(part)
 
     def action_past_date(self) -> None:
         """Ask for a day, and go to it."""
+        if not self.arena_shown:
+            super().action_past_date()
+            return
         day = self._day_or_notice()
         if day is None:
             return
@@ -319,37 +305,36 @@ class ArenaScreen(FramedScreen):
     def action_present(self) -> None:
         """Go to the last day; the desk to the present."""
         self._playback_speed.stop()
-        if self.day is not None:
+        if self.arena_shown and self.day is not None:
             self._go_to(len(self._moments) - 1)
         super().action_present()
 
-    def action_start(self) -> None:
+    def new_arena(self) -> None:
         """Ask for an arena, and play it."""
+        opened = self._view.opened
+        text = DEMO if opened is not None and opened.is_demo else DEFAULT
 
         def answered(text: str | None) -> None:
             if text:
                 self._play(*arena_of_text(text))
 
         self.app.push_screen(
-            AskScreen("A new arena: preset, table, days, seed", DEFAULT, text=DEFAULT, check=arena_of_text),
+            AskScreen("A new arena: preset, table, days, seed", DEFAULT, text=text, check=arena_of_text),
             answered,
         )
 
     @work(group="play", exclusive=True, exit_on_error=False)
-    async def _play(self, preset: str, table: str, days: int, seed: int, *, by_itself: bool = False) -> None:
+    async def _play(self, preset: str, table: str, days: int, seed: int) -> None:
         arguments = ("arena", "--preset", preset, "--agents", table, "--days", str(days), "--seed", str(seed))
-        if by_itself:
-            self.notify(f"paperdesk {' '.join(arguments)}", markup=False, timeout=4)
-        else:
-            report_action(self.app, "the arena has started", *arguments)
+        report_action(self.app, "the arena has started", *arguments)
         self._say_empty("no arena yet:\none is running", "one is running")
         try:
             document = await run_command(self.desk_app.options, *arguments)
         except PaperdeskError:
             self._say_empty("no arena yet", self._none)
             raise
-        self._show(document)
-        self._list()
+        self._show_arena(document)
+        self._list_arenas()
 
     def _say_empty(self, traders: str, arenas: str) -> None:
         self.query_one("#traders", Table).say_empty(traders)

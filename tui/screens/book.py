@@ -80,7 +80,7 @@ class BookScreen(OrderActions):
 
     MODE = BOOK
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(BOOK)]
-    TABLE, ORDERS = "book-positions", "book-orders"
+    TABLES, ORDERS = ("book-positions",), "book-orders"
     PANES = ("growth", "falls", "book-positions", "book-orders", "trades", "flows", "exposure")
 
     def __init__(self) -> None:

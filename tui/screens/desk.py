@@ -25,7 +25,7 @@ from tui.screens.chart_pane import ChartPane
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
-from tui.settings.keys import CHART, DESK, bindings, works
+from tui.settings.keys import DESK, bindings, works
 from tui.view.market_view import MarketView
 from tui.view.snapshot import OPENING, Snapshot, active_contexts, first_cycle_hint
 from tui.view.watchlist import DESK as DESK_GROUP
@@ -49,10 +49,9 @@ class DeskScreen(OrderActions):
 
     MODE = DESK
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DESK)]
-    TABLE = "watchlist"
+    TABLES = ("watchlist",)
     SHOWS_ANY_SYMBOL = True
     PANES = ("watchlist", "chart", "agents", "positions", "orders", "equity", "why")
-    FIRST = "watchlist"
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,8 +82,8 @@ class DeskScreen(OrderActions):
         yield EventLog(id="events")
 
     def on_mount(self) -> None:
-        """Focus the first pane, with the group that was shown last."""
-        self.focus_pane(self.FIRST)
+        """Focus the watchlist, with the group that was shown last."""
+        self.focus_pane("watchlist")
         if self._read_groups() and (name := last_group()) != DESK_GROUP:
             self._show_group(name)
 
@@ -421,16 +420,3 @@ class DeskScreen(OrderActions):
             self.open_trail(wanted)
         else:
             self.notify("no decision on this bar" if self.symbol else "the desk is still opening", timeout=3)
-
-
-class ChartScreen(DeskScreen):
-    """The Desk with its chart alone."""
-
-    MODE = CHART
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(CHART)]
-    FIRST = "chart"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._zoomed = True
-        self.add_class("-zoomed")

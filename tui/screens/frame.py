@@ -18,8 +18,9 @@ from textual.widgets import Static
 from tui.desk.desk_app import ShowsFailures
 from tui.screens.dialog import Dialog
 from tui.screens.screen_keys import ControlKeys, PastKeys, SearchKeys
+from tui.settings.keys import menu
 from tui.view.desk_port import Source
-from tui.view.snapshot import Retry, Snapshot
+from tui.view.snapshot import Retry, Snapshot, active_contexts
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.screen_bars import ErrorBar, StatusBar
@@ -208,10 +209,9 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         for pane in panes:
             alone = pane.id == self._alone
             self.set_display(pane, alone if self.single else self.has_room_for(pane))
-        for column in self.query(".column"):
-            self.set_display(
-                column, not self.single or any(pane.display and column in pane.ancestors for pane in panes)
-            )
+        for parent in self.query(".part, .column"):
+            held = any(pane.display and parent in pane.ancestors for pane in panes)
+            self.set_display(parent, held or not (self.single or parent.has_class("part")))
         self.query_one(Hints).show(self._view, self.own_contexts())
 
     def set_display(self, widget: Widget, shown: bool) -> None:
@@ -364,11 +364,17 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         self.app.push_screen(ReadingScreen("Settings", text))
 
     def action_help(self) -> None:
-        """Show every key."""
-        from tui.screens.reading import ReadingScreen, help_text, page_width
+        """Show what can be done here, and do what is chosen."""
+        from tui.screens.menu import MenuScreen
 
-        text = help_text(self.desk_app.settings.keys, page_width(self.app.size.width))
-        self.app.push_screen(ReadingScreen("Keys", text))
+        contexts = active_contexts(self._view) | self.own_contexts()
+        keys = menu(self.MODE, contexts, self.desk_app.settings.keys)
+
+        async def answered(action: str | None) -> None:
+            if action:
+                await self.app.run_action(action, self)
+
+        self.app.push_screen(MenuScreen(keys), answered)
 
 
 def _focusable(pane: Widget) -> Widget | None:

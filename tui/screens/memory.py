@@ -1,4 +1,5 @@
-"""Memory: what is remembered at the moment that is shown, by layer and importance, and the life-line of one memory."""
+"""Memories on a screen: pinned, forgotten and restored by key; on Ops all that is remembered at the moment that is
+shown, by layer and importance, with the life-line of one."""
 
 from __future__ import annotations
 
@@ -8,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
@@ -24,7 +24,6 @@ from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import newest_reading
-from tui.settings.keys import MEMORY, bindings
 from tui.text.memory_lines import DONE
 from tui.text.plain_text import one_line, printable
 from tui.view.snapshot import PAST, Snapshot
@@ -42,19 +41,79 @@ SHORT_ID = 8
 """Characters of an id that name a memory in a command."""
 
 
-class MemoryScreen(FramedScreen):
-    """The memories on the left; the chosen one's importance over time, its changes and its text on the right."""
+REMEMBERED = ("memories", "life", "recorded")
+"""The panes of all that is remembered."""
 
-    MODE = MEMORY
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(MEMORY)]
-    TABLE = "memories"
-    PANES = ("memories", "life", "recorded")
+
+class MemoryKeys(FramedScreen):
+    """A screen that shows memories, of which one is chosen."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: tuple[Moment, int] | None = None
-        """The moment whose memories are listed, and the version of its record."""
         self._document: Document = {}
+        """The memories that can be changed, as `paperdesk memory list` has them."""
+
+    def chosen_memory(self) -> str:
+        """The id of the chosen memory; empty, once it is said why, where none can be changed."""
+        raise NotImplementedError
+
+    def memory_changed(self) -> None:
+        """Show what a change of the chosen memory has changed."""
+
+    def has_row(self) -> bool:
+        """True where a memory of the desk's own is chosen."""
+        raise NotImplementedError
+
+    def action_pin(self) -> None:
+        """Pin the chosen memory to its layer, or let it go on from there."""
+        self._change_chosen(pins=True)
+
+    def action_forget(self) -> None:
+        """Forget the chosen memory once the reason is typed, or restore one that is forgotten."""
+        self._change_chosen(pins=False)
+
+    def _change_chosen(self, *, pins: bool) -> None:
+        if self._view.place is not None:
+            self.notify(PAST, timeout=3, markup=False)
+            return
+        if not (memory_id := self.chosen_memory()):
+            return
+        one = listed(self._document, memory_id)
+        if one is None:
+            self.notify("the memory under the cursor is still loading", timeout=3)
+        elif "layer" in one and pins:
+            self._change(memory_id, MemoryChange.UNPIN if one["pinned"] else MemoryChange.PIN)
+        elif pins:
+            self.notify("forgotten: F restores it", timeout=3)
+        elif "layer" not in one:
+            self._change(memory_id, MemoryChange.RESTORE)
+        else:
+            self._forget(one)
+
+    def _forget(self, one: Document) -> None:
+        def answered(reason: str | None) -> None:
+            if reason:
+                self._change(one["id"], MemoryChange.FORGET, reason)
+
+        title = f"Forget {one['symbol']} {one_line(one['kind'])} of {one['session']}: why?"
+        self.app.push_screen(AskScreen(title, "another company of that name", check=_some_reason), answered)
+
+    @work(group="change", exit_on_error=False)
+    async def _change(self, memory_id: str, change: MemoryChange, reason: str = "") -> None:
+        done = await asyncio.to_thread(self.desk_app.bridge.change_memory, memory_id, change, reason)
+        text = DONE[change][0] if done["applied"] else f"{DONE[change][0]}, once the run that holds it has ended"
+        why = ("--reason", reason) if reason else ()
+        report_action(self.app, text, "memory", change.value, memory_id[:SHORT_ID], *why)
+        self.memory_changed()
+
+
+class MemoryPanes(MemoryKeys):
+    """The memories on the left; the chosen one's importance over time, its changes and its text on the right."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._remembered: tuple[Moment, int] | None = None
+        """The moment whose memories are listed, and the version of its record."""
         self._undecided = False
         """True where the list is as it was while its session was decided."""
         self._life: Document = {}
@@ -62,32 +121,27 @@ class MemoryScreen(FramedScreen):
         self._changed = False
         """True where a memory was changed that is not listed as it is now."""
 
-    def compose_body(self) -> ComposeResult:
+    def compose_memory(self) -> ComposeResult:
         """Mount the table, the curve and the text."""
-        with Horizontal(id="remembered"):
+        with Horizontal(id="remembered", classes="part"):
             yield Table(MEMORIES, title="Memories", empty="loading", id="memories", classes="pane")
             with Vertical(id="one-memory", classes="column"):
                 yield CurvePlot(id="life", classes="pane")
                 yield TextPane(title="Memory", id="recorded", classes="pane")
 
-    def on_mount(self) -> None:
-        """Focus the memories."""
-        self.query_one("#life").border_title = "Importance"
-        self.focus_pane("memories")
-
-    def show_body(self, view: Snapshot) -> None:
+    def show_memory(self, view: Snapshot) -> None:
         """Read again at another place, and after a run."""
         if view.opened is None or not view.sources:
             return
         session = None if view.place is None else view.place.session
         undecided = session is not None and view.desk.running
         moment = view.sources[0].run, session, undecided
-        if (moment, view.sources[0].version) != self._shown:
-            self._shown = moment, view.sources[0].version
-            self._read(*moment)
+        if (moment, view.sources[0].version) != self._remembered:
+            self._remembered = moment, view.sources[0].version
+            self._read_memory(*moment)
 
     @newest_reading
-    async def _read(self, run: str | None, session: date | None, undecided: bool) -> None:
+    async def _read_memory(self, run: str | None, session: date | None, undecided: bool) -> None:
         opened, table = self._view.opened, self.query_one("#memories", Table)
         assert opened is not None
         try:
@@ -118,7 +172,7 @@ class MemoryScreen(FramedScreen):
             self._read_one(table.cursor_key)
 
     @on(Table.Moved, "#memories")
-    def _moved(self, event: Table.Moved) -> None:
+    def _memory_moved(self, event: Table.Moved) -> None:
         self._read_one(event.key)
 
     @work(group="one", exclusive=True, exit_on_error=False)
@@ -135,7 +189,7 @@ class MemoryScreen(FramedScreen):
         self._life = {**life, "changes": changes}
         self.query_one("#recorded", TextPane).show(memory_content(life, changes), top=True)
         values = [one for one in life["values"] if one["session"] <= until]
-        if self._undecided and values and (row := self._listed(memory_id)) is not None and "importance" in row:
+        if self._undecided and values and "importance" in (row := listed(self._document, memory_id) or {}):
             values[-1] = {**values[-1], "importance": row["importance"]}
         plot = self.query_one("#life", CurvePlot)
         plot.show(PlotData({"importance": [one["importance"] for one in values]}, [one["session"] for one in values]))
@@ -146,19 +200,20 @@ class MemoryScreen(FramedScreen):
         before = change["cause"] != "cited" and float(change["step"]).is_integer()
         return bool(change["session"] == until and (before or not self._undecided))
 
-    def show_symbol(self, symbol: str) -> None:
+    def show_memory_of(self, symbol: str) -> None:
         """Show the memories of a symbol."""
         self.query_one("#memories", Table).set_filter(f'sym:="{symbol}"')
 
-    def has_decision(self) -> bool:
+    @property
+    def has_memory(self) -> bool:
         """True where a memory is chosen."""
-        return bool(self.query_one("#memories", Table).cursor_key and self._life)
+        return bool(self.query_one("#memories", Table).cursor_key)
 
     def has_row(self) -> bool:
         """True where a memory of the desk's own is chosen."""
-        return bool(self.query_one("#memories", Table).cursor_key) and self._document.get("run") is None
+        return self.has_memory and self._document.get("run") is None
 
-    def action_why(self) -> None:
+    def open_citing(self) -> None:
         """Open the trail of the last decision that cited the memory, else of the one after which it was written."""
         from engine.reports.documents.memory import decided_with
 
@@ -171,49 +226,21 @@ class MemoryScreen(FramedScreen):
         source = here if run in (None, here.run) else self.desk_app.bridge.run_source(run)
         self.open_trail(partial(decided_with, memory=self._life), source)
 
-    def action_pin(self) -> None:
-        """Pin the memory under the cursor to its layer, or let it go on from there."""
-        one = self._chosen()
-        if one is not None and "layer" not in one:
-            self.notify("forgotten: F restores it", timeout=3)
-        elif one is not None:
-            self._change(one["id"], MemoryChange.UNPIN if one["pinned"] else MemoryChange.PIN)
-
-    def action_forget(self) -> None:
-        """Forget the memory under the cursor once the reason is typed, or restore one that is forgotten."""
-        one = self._chosen()
-        if one is None:
-            return
-        if "layer" not in one:
-            self._change(one["id"], MemoryChange.RESTORE)
-            return
-
-        def answered(reason: str | None) -> None:
-            if reason:
-                self._change(one["id"], MemoryChange.FORGET, reason)
-
-        title = f"Forget {one['symbol']} {one_line(one['kind'])} of {one['session']}: why?"
-        self.app.push_screen(AskScreen(title, "another company of that name", check=_some_reason), answered)
-
-    def _listed(self, memory_id: str) -> Document | None:
-        every = (*self._document.get("memories", ()), *self._document.get("forgotten", ()))
-        return next((one for one in every if one["id"] == memory_id), None)
-
-    def _chosen(self) -> Document | None:
-        """The memory under the cursor, where it can be changed: the desk's, in the present."""
-        refused = ""
-        if self._view.place is not None:
-            refused = PAST
-        elif self._document.get("run") is not None:
-            refused = "this memory belongs to a backtest: the desk has none yet"
-        if refused:
-            self.notify(refused, timeout=3, markup=False)
-            return None
+    def chosen_memory(self) -> str:
+        """The memory under the cursor, where it is the desk's."""
         key = self.query_one("#memories", Table).cursor_key
-        found = self._listed(key)
-        if found is None:
+        if self._document.get("run") is not None:
+            self.notify("this memory belongs to a backtest: the desk has none yet", timeout=3, markup=False)
+            return ""
+        if not key:
             self.notify(self._why_not(key), timeout=3)
-        return found
+        return key
+
+    def memory_changed(self) -> None:
+        """List the memories as they are now."""
+        if self._remembered is not None:
+            self._changed = True
+            self._read_memory(*self._remembered[0])
 
     def _why_not(self, key: str) -> str:
         """The reason that a key finds no memory to act on."""
@@ -221,15 +248,11 @@ class MemoryScreen(FramedScreen):
             return "the memory under the cursor is still loading"
         return f"no memory is chosen: {one_line(self.query_one('#memories', Table).empty_text)}"
 
-    @work(group="change", exit_on_error=False)
-    async def _change(self, memory_id: str, change: MemoryChange, reason: str = "") -> None:
-        done = await asyncio.to_thread(self.desk_app.bridge.change_memory, memory_id, change, reason)
-        text = DONE[change][0] if done["applied"] else f"{DONE[change][0]}, once the run that holds it has ended"
-        why = ("--reason", reason) if reason else ()
-        report_action(self.app, text, "memory", change.value, memory_id[:SHORT_ID], *why)
-        if self._shown is not None:
-            self._changed = True
-            self._read(*self._shown[0])
+
+def listed(document: Document, memory_id: str) -> Document | None:
+    """A memory of a list, alive or forgotten, by its id; None where it is not in it."""
+    every = (*document.get("memories", ()), *document.get("forgotten", ()))
+    return next((one for one in every if one["id"] == memory_id), None)
 
 
 def _some_reason(text: str) -> None:

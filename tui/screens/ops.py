@@ -1,4 +1,4 @@
-"""Ops: checks of the desk, its models with their cost, its runs and its log."""
+"""Ops: checks of the desk, its schedule, its models with their cost, its runs and its log; or its memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from engine.reports.documents.set_up import Finding
 from engine.reports.documents.trail import latest_of_run
 from engine.reports.table import Cell, Column, count, warn_ink
 from tui.charts.plotting import PlotData
-from tui.screens.frame import TALL, FramedScreen, Layout
+from tui.screens.frame import TALL, Layout
+from tui.screens.memory import REMEMBERED, MemoryPanes
 from tui.screens.newest_reading import newest_reading
 from tui.screens.reading import ReadingScreen, log_text
 from tui.settings.keys import OPS, bindings
@@ -42,16 +43,17 @@ from tui.widgets.table import Row, Table, rows_of
 from tui.widgets.text_lines import TextPane
 
 
-class OpsScreen(FramedScreen):
-    """Checks and log on the left; models, their rates, runs on the right."""
+class OpsScreen(MemoryPanes):
+    """Checks and log on the left; models, their rates, runs on the right; or what is remembered."""
 
     MODE = OPS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(OPS)]
-    TABLE = "runs"
-    PANES = ("checks", "log", "models", "rates", "runs", "durations")
+    TABLES = ("runs", "memories")
+    PANES = ("checks", "log", "models", "rates", "runs", "durations", *REMEMBERED)
 
     def __init__(self) -> None:
         super().__init__()
+        self._shows_memory = False
         self._shown: tuple[object, ...] = ()
         self._operations = Operations()
         self._checked: str | None = None
@@ -63,7 +65,7 @@ class OpsScreen(FramedScreen):
 
     def compose_body(self) -> ComposeResult:
         """Mount the schedule and the panes."""
-        with Horizontal(id="ops"):
+        with Horizontal(id="ops", classes="part"):
             with Vertical(id="ops-left", classes="column half"):
                 yield Static("", id="schedule", markup=False)
                 yield Table(CHECKS, title="Checks", empty="checking", id="checks", classes="pane")
@@ -79,19 +81,26 @@ class OpsScreen(FramedScreen):
                 )
                 yield Table(RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
                 yield BarPlot(id="durations", classes="pane", point="run")
+        yield from self.compose_memory()
 
     def on_mount(self) -> None:
         """Focus the runs."""
         self.query_one("#durations").border_title = "Seconds per run"
+        self.query_one("#life").border_title = "Importance"
         self.focus_pane("runs")
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for all but the rates of a low screen, and the curve of all but a large one."""
+        """True for the part that is shown, but for the rates of a low screen, and the curve of all but a large one."""
         tall = self.size.height >= TALL
+        if self._shows_memory or pane.id in REMEMBERED:
+            return self._shows_memory and pane.id in REMEMBERED
         return {"rates": tall, "durations": tall and self.form is Layout.WIDE}.get(str(pane.id), True)
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where something was written; check once, after each run, and again with R."""
+        if self._shows_memory:
+            self.show_memory(view)
+            return
         if not view.sources or view.now is None:
             return
         if view.desk.log_from != self._earlier[0]:
@@ -118,18 +127,37 @@ class OpsScreen(FramedScreen):
             self._checked = present.run
             self._check()
 
+    def action_part(self) -> None:
+        """Show what is remembered in the place of the rest, or that again."""
+        self._shows_memory = not self._shows_memory
+        self._alone = ""
+        self.focus_pane("memories" if self._shows_memory else "runs")
+        self.show_view(self._view)
+
+    def show_symbol(self, symbol: str) -> None:
+        """Show what is remembered of a symbol."""
+        if not self._shows_memory:
+            self.action_part()
+        self.show_memory_of(symbol)
+
     def action_refresh(self) -> None:
         """Check the desk again, and notify that it was done: what was found may be the same."""
         if self._view.opened is not None:
             self._check(notify=True)
 
     def has_decision(self) -> bool:
-        """True where a run is chosen."""
-        return bool(self.query_one("#runs", Table).cursor_key)
+        """True where a memory or a run is chosen."""
+        return self.has_memory if self._shows_memory else bool(self.query_one("#runs", Table).cursor_key)
+
+    def has_row(self) -> bool:
+        """True where a memory of the desk's own is chosen."""
+        return self._shows_memory and super().has_row()
 
     def action_why(self) -> None:
-        """Open the trail of the latest decision of the run under the cursor."""
-        if run := self.query_one("#runs", Table).cursor_key:
+        """Open the trail of the latest decision of the run under the cursor, or of the one that cited the memory."""
+        if self._shows_memory:
+            self.open_citing()
+        elif run := self.query_one("#runs", Table).cursor_key:
             self.open_trail(partial(latest_of_run, run=run))
         else:
             self.notify("no run yet", timeout=3)

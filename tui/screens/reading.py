@@ -1,4 +1,4 @@
-"""Pages of text over a screen, scrolled by key and left with escape: the log, the keys, the settings."""
+"""Pages of text over a screen, scrolled by key and left with escape: the log, the settings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from textual.content import Content
 from tui.desk.desk_app import ShowsFailures
 from tui.screens.dialog import Dialog
 from tui.settings.app_settings import AppSettings
-from tui.settings.keys import Key, groups, pane_bindings
-from tui.text.plain_text import one_line, wrapped
+from tui.settings.keys import pane_bindings
+from tui.text.plain_text import one_line
 from tui.view.state import Line
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.screen_bars import LEVEL_INKS
@@ -31,25 +31,6 @@ def log_text(lines: Sequence[Line]) -> Content:
         for line in reversed(lines)
     )
     return Content("\n").join(texts)
-
-
-def page_width(columns: int) -> int:
-    """The columns of a page's text over a terminal of so many: those of the style sheet, less border and scrollbar."""
-    return min(118, columns * 92 // 100) - 7
-
-
-def help_text(table: Sequence[Key], width: int) -> Content:
-    """The keys of a table by group, in lines of `width`: a long meaning goes on below itself."""
-    indent = 19
-    parts: list[str | tuple[str, str]] = []
-    for group, keys in groups(table).items():
-        parts.append((f"{group}\n", "bold $primary"))
-        for shown, meaning in keys:
-            lines = wrapped(meaning, width - indent)
-            parts += [(f"  {shown:<17}", "bold"), f"\n{' ' * indent}".join(lines), "\n"]
-        parts.append("\n")
-    parts.append(("PAPER: this desk never trades real money.\n", "$warning"))
-    return Content.assemble(*parts)
 
 
 class ReadingScreen(ShowsFailures, Dialog[None]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -12,7 +13,7 @@ from textual.screen import Screen
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from tui.desk.desk_app import report_action
-from tui.settings.keys import CHART
+from tui.settings.keys import DESK
 from tui.view.desk_port import Source
 from tui.view.snapshot import Snapshot, active_contexts
 from tui.view.watchlist import present_group
@@ -185,15 +186,19 @@ class PastKeys(SnapshotScreen):
 class TableKeys(Screen[None]):
     """A screen with tables; the keys are for the one that has the focus, else for the screen's main table."""
 
-    TABLE: ClassVar[str] = ""
-    """Id of the main table; empty where there is none."""
+    TABLES: ClassVar[Sequence[str]] = ()
+    """Ids of main tables, of which the first is meant that is shown."""
+
+    def main_table(self) -> Table | None:
+        """The table that has the focus, else the main one; None where there is none."""
+        if isinstance(self.focused, Table):
+            return self.focused
+        tables = [self.query_one(f"#{name}", Table) for name in self.TABLES]
+        return next((table for table in tables if table.display), next(iter(tables), None))
 
     def _table(self) -> Table | None:
         """The table that the keys are for; where there is none the user is told."""
-        table = self.focused if isinstance(self.focused, Table) else None
-        if table is None and self.TABLE:
-            table = self.query_one(f"#{self.TABLE}", Table)
-        if table is None:
+        if (table := self.main_table()) is None:
             self.notify("no table here", timeout=2)
         return table
 
@@ -224,15 +229,15 @@ class TableKeys(Screen[None]):
 
     def unfilter(self) -> bool:
         """Show all rows of the table that has the focus, else of the main one; False where all are shown."""
-        here = [self.focused, *(self.query(f"#{self.TABLE}") if self.TABLE else ())]
-        table = next((one for one in here if isinstance(one, Table) and one.filter_text), None)
+        tables = [self.focused, *(self.query_one(f"#{name}", Table) for name in self.TABLES)]
+        table = next((one for one in tables if isinstance(one, Table) and one.display and one.filter_text), None)
         if table is not None:
             table.set_filter("")
         return table is not None
 
 
 class SearchKeys(TableKeys, SnapshotScreen):
-    """A screen from which a symbol is searched; it is shown here where any symbol can be, else on the Chart screen."""
+    """A screen from which a symbol is searched; it is shown here where any symbol can be, else on the Desk."""
 
     SHOWS_ANY_SYMBOL = False
     """True where `show_symbol` takes symbols that the desk does not trade."""
@@ -265,7 +270,7 @@ class SearchKeys(TableKeys, SnapshotScreen):
             if not symbol:
                 return
             if not self.SHOWS_ANY_SYMBOL:
-                await self.app.switch_mode(CHART)
+                await self.app.switch_mode(DESK)
             cast("SearchKeys", self.app.screen_stack[0]).show_symbol(symbol)
 
         screen = SymbolSearchScreen(bridge.present, group=group, add=None if app.settings.read_only else add)

@@ -1,4 +1,4 @@
-"""Every key of the app, from one table, `keys.toml`: for dispatch, the hints at the foot of a screen, and the help."""
+"""Every key of the app, from one table, `keys.toml`: for dispatch, the hints at the foot of a screen, and the menu."""
 
 from __future__ import annotations
 
@@ -16,17 +16,7 @@ _TABLE = tomllib.loads(program_text(Path(__file__).with_suffix(".toml")))
 
 SCREENS = {row["mode"]: (row["key"], row["name"], row["screen"]) for row in _TABLE["screen"]}
 """The screens by mode: key and name on the tab, and `module:class`, imported when it is first shown."""
-DESK, CHART, AGENTS, BOOK = "desk", "chart", "agents", "book"
-DECISIONS, MEMORY, BACKTEST = "decisions", "memory", "backtest"
-ARENA, OPS = "arena", "ops"
-
-MOVES: tuple[tuple[str, str], ...] = (
-    ("j k, arrows", "Row down, row up"),
-    ("g G, home end", "First row, last row"),
-    ("pgup pgdn", "A page"),
-    ("left right", "On the chart: put the cursor on a bar; esc removes it"),
-)
-"""Keys that the focused pane answers itself, for the help."""
+DESK, WHY, BOOK, LAB, OPS = "desk", "why", "book", "lab", "ops"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +26,16 @@ class Key:
     id: its name for key maps.
     keys: as Textual names them, comma-separated.
     action: Textual's.
-    shown: the keys as the help writes them.
-    meaning: for the help.
-    group: heading in the help.
+    shown: the keys as the menu writes them.
+    meaning: for the menu and the palette; empty for one that stands in neither.
+    group: of keys that belong together.
     screens: modes of the screens where it acts.
     hint: text at the foot of those screens; empty for none.
     when: contexts in which the key works, all of these: in the `present`, in the `past`, where `orders` wait,
         others were `sent` and are open, or `answered` ones can be undone, on a `demo` desk that has another session,
         while a backtest is `running`, where one that was `stopped` is chosen, where there are several `runs`, where the
-        screen has a `row` to act on or `groups` of symbols to go to, shows what was `decided`, or belongs to a `record`
-        that can be gone through; empty: always.
+        screen has a `row` to act on or `groups` of symbols to go to, shows what was `decided` or an `arena`, or belongs
+        to a `record` that can be gone through; empty: always.
     hinted: contexts beyond these in which the hint is shown: where one pane stands `alone`, or the chart does
         (`charted`); empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
@@ -87,7 +77,7 @@ def _screen_key(row: dict[str, str]) -> Key:
 URGENT = ("orders", "answered", "running")
 """Contexts in which something waits for a key: its hints come first."""
 
-FEW = 4
+FEW = 2
 """Screens at most of a key that is one of their own."""
 
 KEYS = (*map(_screen_key, _TABLE["screen"]), *(Key(**row) for row in _TABLE["key"]))
@@ -111,34 +101,22 @@ def works(screen: str, contexts: Collection[str], keys: Sequence[Key] = KEYS) ->
     return [key for key in keys if screen in key.screens and set(contexts).issuperset(key.when.split())]
 
 
-def hints(screen: str, contexts: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:
-    """Hints for the foot of a screen, as few may fit: first those of its contexts, then its own, but for the Desk,
-    where cycles are run."""
+def menu(screen: str, contexts: Collection[str], keys: Sequence[Key] = KEYS) -> list[Key]:
+    """The keys that work on a screen, in the order in which they are wanted: first those of its contexts, then its own,
+    but for the Desk, where cycles are run."""
 
     def rank(key: Key) -> int:
+        if key.group == "Screens":
+            return 3
         if key.hinted or key.when in URGENT or ("past" in contexts and key.group == "Past"):
             return 0
         return 1 if screen != DESK and len(key.screens) <= FEW else 2
 
+    return sorted((key for key in works(screen, contexts, keys) if key.meaning), key=rank)
+
+
+def hints(screen: str, contexts: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:
+    """Hints for the foot of a screen, as few may fit, in the order of the menu."""
     there = set(contexts)
-    hinted = (key for key in works(screen, there, keys) if key.hint and there.issuperset(key.hinted.split()))
-    shown = sorted(hinted, key=rank)
+    shown = [key for key in menu(screen, there, keys) if key.hint and there.issuperset(key.hinted.split())]
     return [Hint("" if key.hint[0] in "[<{" else key.shown.split()[0], key.hint, key.action) for key in shown]
-
-
-def groups(keys: Sequence[Key] = KEYS) -> dict[str, list[tuple[str, str]]]:
-    """Keys and meanings by group, for the help; a meaning names the screens on which the key acts, where not all."""
-    found: dict[str, list[tuple[str, str]]] = {"Moving": list(MOVES)}
-    for key in keys:
-        found.setdefault(key.group, []).append((key.shown, key.meaning + _where(key)))
-    return found
-
-
-def _where(key: Key) -> str:
-    """The screens on which a key acts; empty for all of them, and for the one that its group is named after."""
-    names = [name for mode, (_, name, _) in SCREENS.items() if mode in key.screens]
-    if len(names) == len(SCREENS) or names == [key.group]:
-        return ""
-    if len(names) > FEW:
-        return f" (not {', '.join(name for _, name, _ in SCREENS.values() if name not in names)})"
-    return f" ({', '.join(names)})"

@@ -126,6 +126,11 @@ class Table(ScrollView, can_focus=True):
         """The text of the table while it shows no row."""
         return f"no row matches /{self.filter_text}:\nesc clears it" if self._given else self._empty
 
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns, also those that are dropped on a narrow screen."""
+        return self._columns
+
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Set other columns, and remove the rows."""
         if [column.title for column in columns] != [column.title for column in self._columns]:
@@ -426,8 +431,10 @@ def column_widths(columns: Sequence[Column], natural: Sequence[int], width: int)
 
 
 def fitted_text(text: str, cells: int, right: bool, more: str) -> str:
-    """Pad or cut a text to exactly so many cells; `more` marks a cut."""
+    """Pad or cut a text to exactly so many cells, between words where that leaves half of it; `more` marks a cut."""
     length = cell_len(text)
     if length > cells:
-        return set_cell_size(text, cells - 1) + more
+        kept = set_cell_size(text, cells - 1)
+        words = kept if text[len(kept)] == " " else kept.rpartition(" ")[0]
+        return set_cell_size((words if 2 * cell_len(words) >= cells else kept) + more, cells)
     return " " * (cells - length) + text if right else text + " " * (cells - length)

@@ -64,7 +64,7 @@ async def test_orders_fills_positions_cash_and_equity_follow_a_fill(
         assert log(pilot).count("trade: ") >= 2 * len(waiting) and "books it" not in log(pilot)
         await asyncio.to_thread(sandbox.advance, "10m")  # prices move on, and with them profit and equity
         await until(pilot, lambda: f"Equity {float(sandbox.state()['equity']):,.2f}" in bar(pilot))
-        await pilot.press("4")
+        await pilot.press("3")
         screen = pilot.app.screen
         await until(pilot, lambda: {row.key for row in screen.query_one("#book-positions", Table).rows} == set(held))
     document = (await asyncio.to_thread(run, "positions", "--json")).json

@@ -228,7 +228,7 @@ def test_an_order_that_nobody_approved_expires_with_that_reason(run: Run, asks: 
 
     async def shown() -> set[str]:
         async with opened() as pilot:
-            await pilot.press("4")
+            await pilot.press("3")
             await until(pilot, lambda: bool(cells(pilot, "book-orders")))
             return {row[-1] for row in cells(pilot, "book-orders")}
 

@@ -1,4 +1,4 @@
-"""The Arena screen shows a recorded arena day by day, as its document has it, and plays a new one."""
+"""The arena on the Lab: a recorded one is shown day by day, as its document has it, and plays a new one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
 from engine.settings import places
 from tests.tui.commands.conftest import Run
-from tests.tui.conftest import Running, cells, opened, shown, until
-from tui.screens.arena import DEMO, ArenaScreen
+from tests.tui.conftest import Running, cells, opened, until
+from tui.screens.arena import ARENA, DEMO
+from tui.screens.ask import AskScreen
 from tui.view.arena_day import ArenaDay
 from tui.widgets.navigation_bars import Hints, TimeBar
 from tui.widgets.text_lines import TextPane
@@ -52,7 +53,7 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
     document = (await asyncio.to_thread(run, *arena, "--run", "one", "--json")).json  # it has a loop of its own
     assert sum(one["quantity"] for one in document["books"]) > 0
     async with opened() as pilot:
-        await pilot.press("8")
+        await pilot.press("4", "A")
         await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
         last = day(pilot).agents()
         bar = pilot.app.screen.query_one(TimeBar)
@@ -87,7 +88,7 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
         await pilot.press("escape")
         # A low screen leaves out what could not be drawn.
         await pilot.resize_terminal(80, 24)
-        shown = {name for name in ArenaScreen.PANES if pilot.app.screen.query_one(f"#{name}").display}
+        shown = {name for name in ARENA if pilot.app.screen.query_one(f"#{name}").display}
         assert shown == {"quoted", "traders", "tape", "chat", "arenas"}
     assert {one.name: (str(one.cash), dict(one.shares)) for one in last} == {
         one["name"]: (one["cash"], one["holdings"]) for one in document["agents"]
@@ -124,15 +125,12 @@ async def steps_of_a_day(pilot: Pilot[Any], document: Any) -> None:
 async def test_a_new_arena_is_played_beside_the_app(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.app.open_desk.is_demo", is_demo)
     async with opened() as pilot:
-        # A demo desk that a headless run opened plays one of its own too.
-        await pilot.press("8")
-        await until(pilot, lambda: any("arena --preset" in one.message for one in pilot.app._notifications))
-        await pilot.press("ctrl+r")
-        for _ in range(len("paper controls 60 7")):
-            await pilot.press("backspace")
+        # Without an arena the first is asked for at once, on a demo desk the one that costs nothing.
+        await pilot.press("4", "A")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen))
+        await pilot.press(*["backspace"] * len(DEMO))
         await pilot.press(*"ssw controls many 7", "enter")
         await pilot.press(*["backspace"] * len("many 7"), *"2 7", "enter")
-        # The desk's own arena may have come to its end meanwhile.
         await until(pilot, lambda: getattr(pilot.app.screen, "day", None) and day(pilot).document["preset"] == "ssw")
         assert day(pilot).count == 2
 
@@ -146,20 +144,11 @@ async def test_an_arena_that_was_left_before_its_end_gives_way_to_another(run: R
     record.write_text(json.dumps({**json.loads(record.read_text()), "document": None}))
     desk = FakeDesk(record.parent)
     async with running(desk=desk) as pilot:
-        await pilot.press("8")
+        await pilot.press("4", "A")
         await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
         assert day(pilot).document["run"] == "earlier"
-    places.arena_file("earlier").unlink()
-    desk = FakeDesk(record.parent)
-    desk.is_demo = True
-    async with running((30, 8), desk=desk) as pilot:
-        # A demo desk plays one of its own, by rules, once it can be seen.
-        await pilot.press("8")
-        await shown(pilot)
-        assert [path.stem for path in places.arenas_dir().glob("*.json")] == ["left"]
-        await pilot.resize_terminal(120, 40)
-        await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
-        assert day(pilot).count == DEMO[2] and day(pilot).messages()
+        await pilot.press("A")
+        assert pilot.app.screen.query_one("#results").display
 
 
 def test_the_portfolio_agents_pictures_have_no_dates(fresh: Path, run: Run) -> None:

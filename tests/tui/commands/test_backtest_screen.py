@@ -15,7 +15,7 @@ from engine.reports.stored import stored_document
 from engine.reports.summary import drawdowns
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.conftest import arrived, opened, shown, until
-from tui.screens.backtest import RunProgress
+from tui.screens.lab import RunProgress
 from tui.screens.reading import ReadingScreen
 from tui.view.backtest_run import STOPPED
 from tui.view.snapshot import PAST
@@ -44,7 +44,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
 ) -> None:
     printed = run("report", "--run", BACKTEST, "--json").json
     async with opened() as pilot:
-        await pilot.press("7")
+        await pilot.press("4")
         screen = pilot.app.screen_stack[0]
         await until(pilot, lambda: any(key.endswith("/buy-and-hold") for key in results(pilot)))
         name = next(key for key in results(pilot) if "/" not in key)
@@ -116,7 +116,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
 async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(fresh: Path, run: Run) -> None:
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await pilot.press("7", "e")
+        await pilot.press("4", "e")
         await fill(pilot, decides="finvision", symbols="ORVL", first="2025-01-10", last="2025-03-24", warm_up_from="")
         await until(pilot, lambda: any(len(one.curve) > 2 for one in bridge.present().backtests))
         await pilot.press("x")
@@ -171,7 +171,7 @@ async def test_runs_that_began_in_one_minute_are_told_apart(fresh: Path, run: Ru
         name = (await asyncio.to_thread(run, "backtest", *arguments)).json["run"]
         by_minute.setdefault(name[: len("backtest-20250701-1200")], []).append(name)
     async with opened() as pilot:
-        await pilot.press("7")
+        await pilot.press("4")
         await until(pilot, lambda: sum("/" not in key for key in results(pilot)) == sum(map(len, by_minute.values())))
         await pilot.press("g", "c")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))

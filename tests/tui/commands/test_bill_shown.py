@@ -78,7 +78,7 @@ async def test_ops(served: BillingServer, run: Run, monkeypatch: pytest.MonkeyPa
     assert done.code == 0, done.err
     use = (await asyncio.to_thread(run, "status", "--json")).json["model"]
     async with opened((200, 50)) as pilot:
-        await pilot.press("9")
+        await pilot.press("5")
         await until(pilot, lambda: bool(cells(pilot, "models")))
         models, rates = cells(pilot, "models"), cells(pilot, "rates")
     shown = {row[1]: row for row in models}

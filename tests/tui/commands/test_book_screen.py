@@ -27,7 +27,7 @@ async def growth_of(symbol: str) -> float:
 
 async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) -> None:
     async with opened() as pilot:
-        await pilot.press("4")
+        await pilot.press("3")
         await until(pilot, lambda: bool(cells(pilot, "trades")))
         now = {name: cells(pilot, name) for name in TABLES}
         growth = pilot.app.screen.query_one("#growth", CurvePlot)
@@ -70,7 +70,7 @@ async def test_a_backtest_is_beside_its_simulated_buy_and_hold(run: Run, backtes
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
         await arrived(pilot)
-        await pilot.press("4")
+        await pilot.press("3")
         growth = pilot.app.screen.query_one("#growth", CurvePlot)
         for sessions in (len(own), len(own) - 1):
             await until(pilot, lambda wanted=sessions: len(growth.data.labels) == wanted)  # type: ignore[misc]

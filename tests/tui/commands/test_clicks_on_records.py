@@ -107,7 +107,7 @@ async def test_a_click_on_the_time_bar_goes_to_that_place_of_the_track_or_back_t
 
 async def test_a_click_on_the_border_of_the_reasons_of_a_decision_opens_its_trail(desk: Path) -> None:
     async with opened() as pilot:
-        await pilot.press("5")
+        await pilot.press("2")
         await click(pilot, "enter shows all")
         await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and bool(pilot.app.screen.query(Fold)))
         page = pilot.app.screen

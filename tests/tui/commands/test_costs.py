@@ -26,7 +26,7 @@ from tests.servers.fake_llm_server import Fail, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import OpenBroker, Run
 from tests.tui.commands.test_model_outages import SYMBOLS, Service
 from tests.tui.conftest import opened, shown, until
-from tui.screens.backtest import RunProgress
+from tui.screens.lab import RunProgress
 from tui.widgets.screen_bars import Item, StatusBar, items
 from tui.widgets.table import Table
 
@@ -344,7 +344,7 @@ async def test_the_screen_shows_no_dollars_over_a_model_without_a_price(desk: De
             view = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
             begun = replace(view, desk=replace(view.desk, run="r1"))
             assert Item("Models", told) in list(items(begun))
-            await pilot.press("9")
+            await pilot.press("5")
             await until(pilot, lambda: pilot.app.current_mode == "ops")
             title = pilot.app.screen.query_one("#models", Table)
             await until(pilot, lambda: told in str(title.border_subtitle))  # noqa: B023
@@ -367,7 +367,7 @@ async def test_the_costs_of_the_configuration_are_shown(fresh: Path) -> None:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         await shown(pilot)
         assert "Fills next open, 9 bp, 0.2 %" in status_of(pilot)
-        await pilot.press("7")
+        await pilot.press("4")
         await until(pilot, lambda: text_of(pilot, Static, "costs") == "next open, 9 bp, 0.2 %")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: bool(bridge.snapshot().backtests))

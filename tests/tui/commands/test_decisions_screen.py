@@ -1,4 +1,4 @@
-"""The Decisions screen: filters by what was earned and who said otherwise, and calibration as the document has it."""
+"""Decisions on the Why screen: filters by what was earned and who dissented, and calibration as in the document."""
 
 from __future__ import annotations
 
@@ -22,9 +22,16 @@ from tui.widgets.table import Table
 
 
 async def on_decisions(pilot: Pilot[Any]) -> Table:
-    await pilot.press("5")
+    await pilot.press("2")
     await until(pilot, lambda: bool(cells(pilot, "decisions")))
     return pilot.app.screen.query_one("#decisions", Table)
+
+
+async def on_calibration(pilot: Pilot[Any]) -> None:
+    await on_decisions(pilot)
+    while not pilot.app.screen.query_one("#calibration").display:
+        await pilot.press("v")
+    await until(pilot, lambda: bool(cells(pilot, "calibration")))
 
 
 async def filtered(pilot: Pilot[Any], typed: str) -> set[tuple[str, str]]:
@@ -91,9 +98,7 @@ async def test_columns_are_explained_where_a_table_leaves_rows_and_are_named_as_
     run: Run, desk: Path
 ) -> None:
     async with opened((80, 24)) as pilot:
-        await on_decisions(pilot)
-        await pilot.press("v")
-        await until(pilot, lambda: bool(cells(pilot, "calibration")))
+        await on_calibration(pilot)
         await until(pilot, lambda: "JUDGED     opinions that took a side" in drawn(pilot))
         assert all(row[0] in drawn(pilot) for row in cells(pilot, "calibration"))
         await pilot.resize_terminal(80, 16)
@@ -106,9 +111,7 @@ async def test_columns_are_explained_where_a_table_leaves_rows_and_are_named_as_
 
 async def test_calibration_is_that_of_the_document_with_bars_of_stated_confidence(run: Run, debating: Path) -> None:
     async with opened() as pilot:
-        await on_decisions(pilot)
-        await pilot.press("v")
-        await until(pilot, lambda: bool(cells(pilot, "calibration")))
+        await on_calibration(pilot)
         assert not pilot.app.screen.query_one("#decisions").display
         rows = {(row[0], row[1]): row for row in cells(pilot, "calibration")}
         explained = [line.split()[0] for line in pane_text(pilot, "columns").splitlines()]
@@ -143,9 +146,7 @@ async def test_calibration_is_that_of_the_document_with_bars_of_stated_confidenc
 
 async def test_without_stated_confidence_the_table_has_all_the_room(desk: Path) -> None:
     async with opened() as pilot:
-        await on_decisions(pilot)
-        await pilot.press("v")
-        await until(pilot, lambda: bool(cells(pilot, "calibration")))
+        await on_calibration(pilot)
         assert not pilot.app.screen.query_one("#bands").display
         assert {row[0] for row in cells(pilot, "calibration")} == {"chart", "desk", "news"}
 
@@ -189,16 +190,16 @@ async def test_a_high_screen_shows_what_counts_of_the_decision_under_the_cursor(
             assert screen.query_one(CandleChart).data.title == f"{row[1]} 1D"
             told[row[1], row[0]] = pane_text(pilot, "summary")
             await pilot.press("down")
-        await pilot.press("v")
+        await pilot.press("v", "v", "v")
         assert not screen.query_one("#decided-so").display
         await pilot.press("v")
         assert screen.query_one("#decided-so").display and table.region.height <= 30
         await pilot.resize_terminal(80, 24)
-        await until(pilot, lambda: not screen.query_one("#summary").display)
-        assert table.region.height == 21
+        await until(pilot, lambda: screen.query_one("#summary").region.width == 80)
+        assert table.region.height == 10 and not screen.query_one("#said").display
         await pilot.resize_terminal(120, 40)
         await until(pilot, lambda: screen.query_one("#summary").region.height > 16)
-        assert not screen.query_one(CandleChart).display
+        assert screen.query_one("#said").display and not screen.query_one(CandleChart).display
     for (symbol, session), said in told.items():
         (made,) = (await asyncio.to_thread(run, "why", symbol, session, "--json")).json["decisions"]
         assert f"{symbol}  {session}  {made['action']}" in said and "Dissent" in said
@@ -220,7 +221,7 @@ async def test_a_desk_whose_first_run_was_killed_says_that_r_goes_on_with_it(
     command = [sys.executable, "-c", program, "--daily", "--session", str(SESSIONS[0])]
     assert (await asyncio.to_thread(subprocess.run, command, cwd=REPO)).returncode == 9
     async with opened() as pilot:
-        await pilot.press("5")
+        await pilot.press("2")
         table = pilot.app.screen.query_one("#decisions", Table)
         rows = range(table.size.height)
         await until(pilot, lambda: any("r resumes the interrupted run" in table.render_line(row).text for row in rows))

@@ -111,7 +111,7 @@ async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(
         past = view(pilot)
         assert past.market is not None and past.market.quotes == present.market.quotes  # type: ignore[union-attr]
         assert "WRNN-USD" in {quote.symbol for quote in past.market.quotes}, "a coin's session ends at midnight"
-        await pilot.press("backslash", "9")
+        await pilot.press("backslash", "5")
         await until(pilot, lambda: f"session {SESSIONS[2]} is decided; n runs" in drawn(pilot))
         clock = view(pilot).now
         await pilot.press("r")
@@ -270,7 +270,7 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
         assert {quote.session for quote in view(pilot).market.quotes} == {SESSIONS[0]}  # type: ignore[union-attr]
         steps = [pane for symbol in view(pilot).desk.panes for pane in view(pilot).desk.panes_of(symbol)]
         assert steps and not any(pane.progress is Progress.THINKING for pane in steps)
-        await pilot.press("9")
+        await pilot.press("5")
         await until(pilot, lambda: f"session {SESSIONS[0]} is due" in drawn(pilot))
         await pilot.press("K")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))

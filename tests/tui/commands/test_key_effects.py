@@ -132,11 +132,12 @@ def test_a_test_presses_the_key() -> None:
 
 
 WHERE: dict[str, tuple[Sequence[str], str]] = {
-    "table": (("5",), "decisions"),
+    "table": (("2",), "decisions"),
     "chart": (("1",), "candles"),
     "agents": (("1",), "agents"),
-    "text": (("3",), "sources"),
-    "page": (("?",), ""),
+    "text": (("5",), "log"),
+    "menu": (("?",), ""),
+    "page": (("comma",), ""),
     "trail": (("1", "d"), ""),
     "search": (("1", "S"), ""),
     "tour": ((), ""),

@@ -1,4 +1,4 @@
-"""The Memory screen lists what `memory list` prints, also of the past, and one memory's life-line."""
+"""The memory on the Ops screen lists what `memory list` prints, also of the past, and one memory's life-line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: p
     nothing = {"session": None, "memories": [], "forgotten": []}
     monkeypatch.setattr(OpenDesk, "memories", lambda *what, **more: nothing)
     async with opened() as pilot:
-        await pilot.press("6")
+        await pilot.press("5", "v")
         await until(pilot, lambda: "no memories yet" in drawn(pilot))
         assert "None" not in drawn(pilot)
 
@@ -39,7 +39,7 @@ async def test_keys_on_memories_that_are_not_read_yet_say_so(
     monkeypatch.setattr(OpenDesk, "memories", later(OpenDesk.memories, listed))
     monkeypatch.setattr(OpenDesk, "lifeline", later(OpenDesk.lifeline, told))
     async with opened() as pilot:
-        await pilot.press("6", "P")
+        await pilot.press("5", "v", "P")
         said = [note.message for note in pilot.app._notifications]
         assert said == ["no memory is chosen: loading"]
         listed.set()
@@ -55,7 +55,7 @@ async def test_keys_on_memories_that_are_not_read_yet_say_so(
 async def test_a_memory_is_pinned_and_forgotten_and_the_list_says_so(run: Run, fresh: Path) -> None:
     await asyncio.to_thread(run, "--daily", "--session", str(SESSIONS[0]))
     async with opened() as pilot:
-        await pilot.press("6")
+        await pilot.press("5", "v")
         await until(pilot, lambda: bool(cells(pilot, "memories")))
         await until(pilot, lambda: "P pin" in drawn(pilot) and "F forget" in drawn(pilot))
         await pilot.press("P")
@@ -86,7 +86,7 @@ async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) ->
     cited = [one["by"].split()[:2] for one in life["changes"] if one["cause"] in DECIDED]
     why = cited[-1] if cited else [life["session"], life["symbol"]]
     async with opened() as pilot:
-        await pilot.press("6")
+        await pilot.press("5", "v")
         await until(pilot, lambda: len(cells(pilot, "memories")) == now["count"])
         await until(pilot, lambda: now["memories"][0]["text"][:20] in pane_text(pilot, "recorded"))
         # d asks why: the last decision that cited it, else that of the session in which it was written.

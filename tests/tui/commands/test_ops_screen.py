@@ -64,7 +64,7 @@ async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: datetime(2025, 3, 15, 0, 10, tzinfo=UTC))
     async with opened() as pilot:
         pilot.app.add_class("-plain")
-        await pilot.press("9")
+        await pilot.press("5")
         await until(pilot, lambda: bool(cells(pilot, "runs") and cells(pilot, "checks")))
         runs, checks, models = cells(pilot, "runs"), cells(pilot, "checks"), cells(pilot, "models")
         rates = cells(pilot, "rates")
@@ -117,7 +117,7 @@ async def test_the_desk_is_checked_again_after_a_run(run: Run, fresh: Path) -> N
         return " ".join(row[3] for row in cells(pilot, "checks") if row[1] == "Journals")
 
     async with opened() as pilot:
-        await pilot.press("9")
+        await pilot.press("5")
         await until(pilot, lambda: "has not run yet" in journals())
         await asyncio.to_thread(run, "--daily", "--session", str(SESSIONS[0]))
         await until(pilot, lambda: bool(cells(pilot, "runs")) and "has not run yet" not in journals())
@@ -133,7 +133,7 @@ async def test_the_last_run_that_cron_started_is_named(run: Run, fresh: Path, mo
     async with opened() as pilot:
         command = (sys.executable, "-c", "from tui.cli import main; main()", "--daily", "--session", str(SESSIONS[0]))
         await asyncio.to_thread(subprocess.run, command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-        await pilot.press("9")
+        await pilot.press("5")
         await until(pilot, lambda: started() == [(str(SESSIONS[0]), "cron")])
         title = str(pilot.app.screen.query_one("#runs", Table).border_title)
         with JournalReader(places.desk_journal("demo")) as reader:

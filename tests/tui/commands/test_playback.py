@@ -36,10 +36,10 @@ from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run
 from tests.tui.conftest import arrived, cells, opened, until
 from tui.desk import book_curves
 from tui.desk.readings import Readings
-from tui.screens.backtest import RunProgress, columns_of, result_rows
 from tui.screens.book import BookScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import Layout
+from tui.screens.lab import RunProgress, columns_of, result_rows
 from tui.screens.newest_reading import is_reading, newest_reading
 from tui.view.desk_port import Source
 from tui.view.recorded_run import recorded
@@ -231,7 +231,7 @@ async def test_a_finished_backtest_opens_the_same_way_and_is_gone_through_step_b
             ordered = {one.order.symbol for one in view.controls.orders if one.order.session == session}
             assert ordered <= made
             assert view.desk.running is (step < len(answers) + len(decided))
-        await pilot.press("9")
+        await pilot.press("5")
         await until(pilot, lambda: bool(pilot.app.screen.query("#schedule")))
         await until(pilot, lambda: f"as of session {session}: nothing is due" in str(schedule(pilot)))
         await pilot.press("1", "less_than_sign")
@@ -253,7 +253,7 @@ async def test_a_backtest_that_finished_here_is_the_history_of_its_screens(desk:
     fields = {"decides": "buy-and-hold", "symbols": "ORVL", "first": "2025-03-03", "last": "2025-03-14"}
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await pilot.press("7", "e")
+        await pilot.press("4", "e")
         for field, text in fields.items():
             pilot.app.screen.query_one(f"#field-{field}", Input).value = text
         await pilot.press("ctrl+r")
@@ -333,7 +333,7 @@ async def test_a_place_that_cannot_be_read_is_said_and_left_again_and_a_history_
 async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(backtested: Path) -> None:
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await pilot.press("7")
+        await pilot.press("4")
         screen = pilot.app.screen
         await until(pilot, lambda: bool(screen._chosen))  # type: ignore[attr-defined]
         curve, trades = screen.query_one("#curve", CurvePlot), screen.query_one("#trades", Table)
@@ -387,7 +387,7 @@ async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(backtested
         bridge.to_past(None)
         await arrived(pilot)
         assert bridge.playback.source.run is None
-        await pilot.press("7")
+        await pilot.press("4")
         screen: Any = pilot.app.screen
         await until(pilot, lambda: bool(screen._run))
         bridge.playback.jump(0)
@@ -397,7 +397,7 @@ async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(backtested
         await pilot.press("left_curly_bracket")
         assert bridge.playback.source.run == BACKTEST
         assert (await arrived(pilot)).place is not None
-        await pilot.press("4", "left_curly_bracket")
+        await pilot.press("3", "left_curly_bracket")
         assert bridge.playback.source.run == BACKTEST, "other screens go on with the record that is shown"
 
 
@@ -449,7 +449,7 @@ async def test_twenty_stops_over_sixty_sessions_paint_what_status_prints(
         await asyncio.to_thread(lambda day=session: asyncio.run(run_daily(services(load_config(None).config), day)))  # type: ignore[misc]
     seen: dict[str, tuple[str, list[list[str]]]] = {}
     async with opened((200, 60)) as pilot:
-        await pilot.press("4")
+        await pilot.press("3")
         for key in STOPS:
             await pilot.press(*"{{", key)
             place, line, rows = await painted(pilot)
@@ -523,7 +523,7 @@ async def test_decisions_are_shown_while_the_places_come_faster_than_they_are_re
 
     monkeypatch.setattr(Readings, "read", slowly)
     async with opened() as pilot:
-        await pilot.press("5")
+        await pilot.press("2")
         await until(pilot, lambda: bool(ended))
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
@@ -553,7 +553,7 @@ async def test_a_history_that_plays_waits_until_the_screen_shows_its_place_whole
 
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await pilot.press("4", "left_curly_bracket")
+        await pilot.press("3", "left_curly_bracket")
         await arrived(pilot)
         await until(pilot, lambda: not is_reading(pilot.app))
         monkeypatch.setattr(book_curves, "read_book", slowly)

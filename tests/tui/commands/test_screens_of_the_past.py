@@ -37,6 +37,7 @@ CHECKS = (
     Finding("Journals", "sessions", "note", "no daily run came in session 2025-03-13"),
 )
 """In place of those of this machine, which name its folders."""
+LARGE = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
 EMPTY = {"rates", "flows", "orders"}
 """Tables without a row: no dividend was paid, no order is open any more, and no model was asked on the day of NOW."""
 
@@ -70,7 +71,7 @@ def is_filled(screen: Screen[Any]) -> bool:
     return tables <= EMPTY and texts and all(plot.drawn for plot in screen.query(CurvePlot) if plot.display)
 
 
-@SIZES
+@LARGE
 async def test_every_screen(svg: SnapshotAssertion, whole: Path, size: tuple[int, int]) -> None:
     async with opened(size) as pilot:
         await pilot.press("left_curly_bracket")
@@ -83,14 +84,21 @@ async def test_every_screen(svg: SnapshotAssertion, whole: Path, size: tuple[int
 
 
 @SIZES
-async def test_agents(svg: SnapshotAssertion, desk: Path, size: tuple[int, int]) -> None:
+async def test_parts_of_a_screen(svg: SnapshotAssertion, whole: Path, size: tuple[int, int]) -> None:
     async with opened(size) as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        await pilot.press("3")
-        await until(pilot, lambda: "user" in pilot.app.screen.query_one("#sources", TextPane).as_text())
-        await shown(pilot)
-        assert picture(pilot) == svg
+        for keys, part in (
+            (("2",), "agents"),
+            (("v",), "memories"),
+            (("v",), "prompts"),
+            (("5", "v"), "memory"),
+            (("4", "A"), "arena"),
+        ):
+            await pilot.press(*keys)
+            await until(pilot, lambda: is_filled(pilot.app.screen))
+            await shown(pilot)
+            assert picture(pilot) == svg(name=part)
 
 
 @SIZES
@@ -98,21 +106,23 @@ async def test_owners(svg: SnapshotAssertion, debating: Path, size: tuple[int, i
     async with opened(size) as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        await pilot.press("5")
+        await pilot.press("2")
         await until(pilot, lambda: bool(pilot.app.screen.query_one("#decisions", Table).rows))
         await shown(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: bool(pilot.app.screen.query(Fold)))
         await shown(pilot)
         assert picture(pilot) == svg(name="trail")
-        await pilot.press("escape", "v")
+        await pilot.press("escape")
+        if size[0] == 80:
+            await pilot.press("v")
+        await until(pilot, lambda: "Debate" in pilot.app.screen.query_one("#said", TextPane).as_text())
+        await shown(pilot)
+        assert picture(pilot) == svg(name="beside each other")
+        await pilot.press("v", "v", "v")
         await until(pilot, lambda: bool(pilot.app.screen.query_one("#calibration", Table).rows))
         await shown(pilot)
         assert picture(pilot) == svg(name="calibration")
-        await pilot.press("3", "v", "v")
-        await until(pilot, lambda: "Debate" in pilot.app.screen.query_one("#sources", TextPane).as_text())
-        await shown(pilot)
-        assert picture(pilot) == svg(name="beside each other")
 
 
 @SIZES

@@ -261,7 +261,7 @@ def test_a_browser_shows_the_desk_and_takes_keys(tmp_path: Path) -> None:
         assert page.value("location.href") == f"http://127.0.0.1:{url.port}/"
         assert page.value("document.cookie") == "", "no script may read the token"
         assert page.value("[...document.fonts].filter(font => font.status == 'loaded').length") >= 1
-        page.press("7")
+        page.press("4")
         read_until(lambda text: "Decides" in text, page.painted)
         page.press("q")
         until(lambda: "Open it again" in page.text())

@@ -47,7 +47,7 @@ async def settled(pilot: Pilot[Any]) -> None:
 
 async def on_trail(pilot: Pilot[Any], *keys: str) -> None:
     """Goes to the decisions, and opens the first one's trail."""
-    await pilot.press("5")
+    await pilot.press("2")
     await until(pilot, lambda: bool(cells(pilot, "decisions")))
     await pilot.press(*keys or ("enter",))
     await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and "/" in title(pilot))
@@ -136,7 +136,7 @@ async def test_trails_open_from_every_screen_with_decisions_and_n_and_p_follow_t
     desk: Path,
 ) -> None:
     async with opened() as pilot:
-        for key, name in (("1", "watchlist"), ("3", "steps"), ("4", "book-positions"), ("5", "decisions")):
+        for key, name in (("1", "watchlist"), ("2", "decisions"), ("3", "book-positions"), ("5", "runs")):
             await pilot.press(key)
             await until(pilot, lambda wanted=name: bool(pilot.app.screen.query_one(f"#{wanted}", Table).rows))  # type: ignore[misc]
             await pilot.press("d")
@@ -149,7 +149,7 @@ async def test_trails_open_from_every_screen_with_decisions_and_n_and_p_follow_t
         await until(pilot, lambda: isinstance(pilot.app.screen, ChartImageScreen))
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, TrailScreen)
-        await pilot.press("escape", "5")
+        await pilot.press("escape", "2")
         await until(pilot, lambda: bool(cells(pilot, "decisions")))
         table = pilot.app.screen.query_one("#decisions", Table)
         table.set_filter("action:BUY")

@@ -229,21 +229,21 @@ async def test_a_searched_symbol_is_added_to_the_present_group(run: Run, desk: P
     }
 
 
-async def test_other_screens_show_it_on_the_chart_also_where_nothing_may_be_changed(
+async def test_other_screens_show_it_on_the_desk_also_where_nothing_may_be_changed(
     run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading = app_settings.app_settings(read_only=True)
     async with opened(settings=reading) as pilot:
-        await pilot.press("4")
+        await pilot.press("3")
         await searched(pilot, "tamb", "TMBK")
         assert "group" not in said(pilot)
         await pilot.press("plus")
         assert "read-only" in said(pilot)
         await pilot.press("down", "up", "enter")
-        await until(pilot, lambda: pilot.app.current_mode == "chart")
+        await until(pilot, lambda: pilot.app.current_mode == "desk")
         chart: Any = pilot.app.screen_stack[0]
         await until(pilot, lambda: chart.query_one(CandleChart).data.title == "TMBK 1D")
-        # The keys of the chart go on from it to the desk's symbols.
+        # The keys go on from it to the desk's symbols.
         await pilot.press("right_square_bracket")
         await until(pilot, lambda: chart.query_one(CandleChart).data.title == "ORVL 1D")
     assert [one["group"] for one in run("watchlist", "--json").json["groups"]] == ["desk"]

@@ -187,10 +187,6 @@ def place_of(pilot: Pilot[Any]) -> Any:
     return pilot.app.bridge.snapshot().place  # type: ignore[attr-defined]
 
 
-def steps_title(pilot: Pilot[Any]) -> str:
-    return "".join(str(table.border_title) for table in pilot.app.screen.query("#steps"))
-
-
 async def test_a_decision_opens_on_its_trail_and_leads_back_to_the_present(run: Run, desk: Path, link_to: Any) -> None:
     async with opened(link=link_to(f"hlxm@{DAY}")) as pilot:
         await until(pilot, lambda: type(pilot.app.screen).__name__ == "TrailScreen")
@@ -204,10 +200,11 @@ async def test_a_backtests_decision_opens_in_its_own_past(run: Run, backtested: 
     made = run("decisions", "--run", BACKTEST, "--json").json["decisions"][-1]
     place = f"{made['symbol']}@{made['session']}"
     async with opened(link=link_to(f"{place}#agents", "--run", BACKTEST)) as pilot:
-        await until(pilot, lambda: pilot.app.current_mode == "agents")
-        await until(pilot, lambda: made["symbol"] in steps_title(pilot))
+        await until(pilot, lambda: pilot.app.current_mode == "why")
+        key = f"{made['symbol']} {made['session']}"
+        await until(pilot, lambda: any(key in str(pane.border_title) for pane in pilot.app.screen.query("#summary")))
         assert (place_of(pilot).name, str(place_of(pilot).session)) == (BACKTEST, made["session"])
-        assert pane_text(pilot, "answer")
+        await until(pilot, lambda: bool(pane_text(pilot, "said")))
 
 
 @pytest.mark.parametrize(

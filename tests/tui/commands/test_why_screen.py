@@ -1,4 +1,4 @@
-"""The Agents screen shows every step with its answer, prompt and memories, as the journal has them."""
+"""The Why screen shows the agents of a decision, live too, with answers, prompts and memories as in the journal."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
@@ -23,9 +24,11 @@ from engine.reports import amounts
 from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import SESSIONS, Run
-from tests.tui.conftest import Running, arrived, cells, opened, pane_text, until
+from tests.tui.conftest import Running, arrived, cells, drawn, opened, pane_text, until
 from tests.tui.fake_desk import NOW, SESSION, SYMBOLS, FakeDesk
-from tui.widgets.table import Table
+from tui.screens.reading import ReadingScreen
+from tui.widgets.agent_panes import AgentPanes
+from tui.widgets.text_lines import TextLines
 
 PRICED = {"PAPERDESK_DESK__PRESET": "desk", "PAPERDESK_DESK__SYMBOLS": "ORVL"}
 
@@ -67,77 +70,56 @@ class Speaking(FakeDesk):
         await asyncio.Event().wait()
 
 
-async def test_every_step_has_its_answer_and_its_prompt(run: Run, desk: Path) -> None:
-    shown: dict[str, tuple[str, str]] = {}
+async def test_every_agent_has_its_answer_and_its_prompt(run: Run, desk: Path) -> None:
     async with opened() as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        await pilot.press("3", "right_square_bracket")
-        await until(pilot, lambda: bool(cells(pilot, "steps")))
-        steps = [row[1] for row in cells(pilot, "steps")]
-        await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
-        assert pilot.app.screen.query_one("#steps", Table).cursor_key == steps[-1], "it opens at the decision"
-        await pilot.press("g")
-        for step in steps:
-            await pilot.pause()
-            shown[step] = pane_text(pilot, "answer"), pane_text(pilot, "sources")
-            await pilot.press("down")
+        await pilot.press("2")
+        said = await behind(pilot, "AGENTS")
+        (session, symbol), action = cells(pilot, "decisions")[0][:2], cells(pilot, "decisions")[0][2]
         await pilot.press("v", "v")
-        await pilot.pause()
-        opinions = pane_text(pilot, "sources")
-        symbol = pilot.app.screen.symbol  # type: ignore[attr-defined]
-    said = await asyncio.to_thread(run, "why", symbol, str(SESSIONS[1]), "--json")  # it has a loop of its own
-    assert (said.code, said.err) == (0, "")
-    trail = said.json["decisions"][0]
-    answered = [one for one in trail["answers"] if one["outcome"] == "answered"]
-    assert len([one for one in shown.values() if one[0]]) == len(answered)
-    prompts = [prompt for _, prompt in shown.values()]
-    for one in answered:
-        asked = one["messages"][0]["text"].split("\n")[0]
-        assert any(asked in prompt for prompt in prompts), one["agent"]
-    decision = shown[steps[-1]]
-    assert trail["action"].lower() in decision[0].lower() and "answered" in decision[1]
-    assert trail["action"] in opinions
+        prompts = await behind(pilot, "PROMPTS")
+    trail = (await asyncio.to_thread(run, "why", symbol, session, "--json")).json["decisions"][0]
+    assert session == str(SESSIONS[1]) and trail["action"] == action
+    assert trail["answers"]
+    for one in trail["answers"]:
+        assert one["agent"] in said and one["prompt_hash"][:12] in said
+        assert one["messages"][0]["text"].split("\n")[0] in " ".join(prompts.replace("|", " ").split())
+
+
+async def behind(pilot: Pilot[Any], part: str) -> str:
+    """What stands beside a decision, once it is that part."""
+    pane = pilot.app.screen.query_one("#said")
+    await until(pilot, lambda: part in str(pane.border_title) and bool(pane_text(pilot, "said")))
+    await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
+    return pane_text(pilot, "said")
 
 
 async def test_owners_who_debated_stand_side_by_side_and_below_each_other_where_it_is_narrow(
     run: Run, debating: Path
 ) -> None:
-    said: dict[str, str] = {}
-    async with opened() as pilot:
-        await pilot.press("3")
-        await until(pilot, lambda: bool(cells(pilot, "steps")))
-        await pilot.press("v", "v")
-        await until(pilot, lambda: "Comments received" in pane_text(pilot, "sources"))
-        assert not pilot.app.screen.query_one("#answer").display, "the columns take its place"
-        said["beside"] = pane_text(pilot, "sources")
-        symbol = pilot.app.screen.symbol  # type: ignore[attr-defined]
-        await pilot.resize_terminal(80, 24)
-        await until(pilot, lambda: pane_text(pilot, "sources") != said["beside"])
-        said["stacked"] = pane_text(pilot, "sources")
+    async with opened((200, 60)) as pilot:
+        await pilot.press("2")
+        beside = await behind(pilot, "AGENTS")
+        session, symbol = cells(pilot, "decisions")[0][:2]
+        await pilot.resize_terminal(60, 24)
         await pilot.press("v")
-        assert pilot.app.screen.query_one("#answer").display
-    trail = (await asyncio.to_thread(run, "why", symbol, str(SESSIONS[-1]), "--json")).json["decisions"][0]
+        await until(pilot, lambda: pane_text(pilot, "said") != beside)
+        stacked = " ".join(pane_text(pilot, "said").split())
+    trail = (await asyncio.to_thread(run, "why", symbol, session, "--json")).json["decisions"][0]
     owners = [one["owner"] for one in trail["opinions"]]
-    lines = said["beside"].splitlines()
+    lines = beside.splitlines()
     assert any(line.split() == owners for line in lines), "a column each"
     assert f"Decided: {trail['action']}" in lines[0] and any(line.startswith("Debate: ") for line in lines)
     headings = [line for line in lines if line in ("Vote", "Before") or line.startswith(("Comments received", "After"))]
     rounds = trail["debate"]["rounds"]
     every = (f"{name} round {number}" for number in range(1, rounds + 1) for name in ("Comments received,", "After"))
     assert headings == ["Vote", "Before", *every]
-    votes = lines[lines.index("Vote") + 1]
-    assert [votes.index(one["action"]) for one in trail["opinions"]] == sorted(
-        votes.index(one["action"]) for one in trail["opinions"]
-    ) or len({one["action"] for one in trail["opinions"]}) < len(owners)
-    stacked = " ".join(said["stacked"].split())
     for owner in trail["debate"]["owners"]:
         advice = owner["advice"][0]
         assert f"{advice['advice']} ({advice['confidence']:.2f})" in stacked
     for comment in trail["debate"]["comments"]:
         assert f"{comment['author']}, {comment['stance']}: {comment['text'][:60]}" in stacked
-    places = [said["stacked"].splitlines().index(owner) for owner in owners]
-    assert places == sorted(places)
 
 
 async def test_memories_have_their_scores_and_every_call_its_cost(
@@ -149,35 +131,29 @@ async def test_memories_have_their_scores_and_every_call_its_cost(
         decided = run_daily(services(load_config(None).config), session, through=Priced)
         await asyncio.to_thread(asyncio.run, decided)
     (made,) = (await asyncio.to_thread(run, "why", "ORVL", str(SESSIONS[1]), "--json")).json["decisions"]
-    titles, prompts = [], []
-    async with opened() as pilot:
-        await pilot.press("3")
-        await until(pilot, lambda: "user" in pane_text(pilot, "sources"))
-        steps = cells(pilot, "steps")
-        await pilot.press("g")
-        for _ in steps:
-            titles.append(str(pilot.app.screen.query_one("#answer").border_title))
-            prompts.append(pane_text(pilot, "sources"))
-            await pilot.press("down")
+    async with opened((200, 60)) as pilot:
+        await pilot.press("2")
+        said = " ".join((await behind(pilot, "AGENTS")).split())
         await pilot.press("v")
-        memories = pane_text(pilot, "sources")
-    answered = [one for one in made["answers"] if one["outcome"] == "answered"]
-    costs = [amounts.cost(amounts.number(one["cost"])) for one in answered]
-    assert {*costs} == {"free", "$0.02", "$1.50", "cost unknown"} and [
-        row[4] for row in steps if row[4] != "-"
-    ] == costs
-    told = [title for title in titles if "answered" in title]
-    for title, cost, one in zip(told, costs, answered, strict=True):
-        took = "recorded" if one["cached"] else "2.5s"
-        assert title.endswith(f"dear  1,034 tok  {took}{'' if cost == 'free' else f'  {cost}'}")
-    (sent_back,) = (prompt for prompt in prompts if "sent back" in prompt)
-    assert sent_back.startswith(f"chart: sent back, {amounts.cost(SENT_BACK)}\n")
-    assert made["recollections"] and memories.count("score ") == len(made["recollections"])
-    for one in made["recollections"]:
-        head = f"{one['handle']}  {one['layer']} {one['rank']}, {one['kind']} of {one['session']}"
-        named = ", ".join(f"{name} {one[name]:.3f}" for name in ("recency", "relevancy"))
-        score = f"score {one['score']:.3f}: {named}, importance {one['importance']:.1f}, id {one['id'][:8]}"
-        assert f"{head}{', cited' if one['cited'] else ''}\n{score}\n{one['text']}" in memories
+        await until(pilot, lambda: bool(cells(pilot, "recalled")))
+        memories = cells(pilot, "recalled")
+        # The memory under the cursor is pinned, and shown whole.
+        await until(pilot, lambda: "P pin" in drawn(pilot))
+        await pilot.press("P")
+        await until(pilot, lambda: " memory pin " in getattr(pilot.app, "last_command", ""))
+        await pilot.press("tab", "tab", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+        assert made["recollections"][0]["text"][:40] in pilot.app.screen.text.plain  # type: ignore[attr-defined]
+    costs = {amounts.cost(amounts.number(one["cost"])) for one in made["answers"]}
+    assert {*costs} == {"free", "$0.02", "$1.50", "cost unknown", amounts.cost(SENT_BACK)}
+    assert all(f"1,000 tokens in, 34 out, {cost}" in said for cost in costs)
+    assert [row[3:7] for row in memories] == [
+        [f"{one['score']:.3f}", f"{one['recency']:.3f}", f"{one['relevancy']:.3f}", f"{one['importance']:.1f}"]
+        for one in made["recollections"]
+    ]
+    assert [row[0] for row in memories] == ["cited" if one["cited"] else "" for one in made["recollections"]]
+    pinned = (await asyncio.to_thread(run, "memory", "list", "--limit", "0", "--json")).json["memories"]
+    assert [one["id"] for one in pinned if one["pinned"]] == [made["recollections"][0]["id"]]
 
 
 async def test_an_answer_that_comes_in_parts_is_shown_by_its_fields(running: Running, tmp_path: Path) -> None:
@@ -202,8 +178,9 @@ async def test_an_answer_that_comes_in_parts_is_shown_by_its_fields(running: Run
             )
         )
         desk.say(StepStarted(**step))
-        await pilot.press("3")
+        await pilot.press("2")
         for part, fields in PARTS.items():
             desk.say(AgentSaid(text=part, **step))
-            await until(pilot, lambda: pane_text(pilot, "answer").rstrip() == fields)  # noqa: B023
-        assert "thinking" in str(pilot.app.screen.query_one("#answer").border_title)
+            await until(pilot, lambda: fields in TextLines.as_text(pilot.app.screen.query_one("#live", AgentPanes)))  # noqa: B023
+        assert [row[1:3] for row in cells(pilot, "decisions")[:2]] == [[SYMBOLS[0], "at work"], [SYMBOLS[1], "waits"]]
+        assert "chart (thinking)" in pilot.app.screen.query_one("#live", AgentPanes).as_text()

@@ -1,4 +1,5 @@
-"""Backtest: a form, progress with the time left, and the runs of any day: curves, drawdowns, trades and reports."""
+"""Lab: backtests with a form, progress with the time left, and the runs of any day: curves, drawdowns, trades, reports
+and comparisons; and the arena."""
 
 from __future__ import annotations
 
@@ -27,11 +28,12 @@ from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.table import Cell, Column, count, sign_ink
 from engine.reports.tables import TRADES
 from tui.desk.desk_app import report_action
+from tui.screens.arena import ARENA, ArenaPanes
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import Confirmation, ConfirmScreen
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
-from tui.settings.keys import BACKTEST, bindings
+from tui.settings.keys import LAB, bindings
 from tui.view.backtest_form import arguments_of
 from tui.view.backtest_run import (
     DONE,
@@ -214,17 +216,18 @@ PARTS = ("curve", "fall", "trades", "report")
 """Panes that take turns over the results."""
 
 
-class BacktestScreen(RunKeys):
-    """The screen to start, watch, resume, compare and export backtests."""
+class LabScreen(ArenaPanes, RunKeys):
+    """The screen to start, watch, resume, compare and export backtests; or the arena."""
 
-    MODE = BACKTEST
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(BACKTEST)]
-    TABLE = "results"
-    PANES = ("form", "run-fall", *PARTS, "results")
+    MODE = LAB
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(LAB)]
+    TABLES = ("results", "traders")
+    PANES = ("form", "run-fall", *PARTS, "results", *ARENA)
 
     def __init__(self) -> None:
         super().__init__()
         self._part = PARTS[0]
+        self._shows_arena = False
         self._drawn: tuple[object, ...] = ()
         self._drawn_at = 0.0
         self._proposed = False
@@ -236,7 +239,7 @@ class BacktestScreen(RunKeys):
 
     def compose_body(self) -> ComposeResult:
         """Mount the form on the left; progress, the part that is shown and the results on the right."""
-        with Horizontal(id="backtest"):
+        with Horizontal(id="backtest", classes="part"):
             with Vertical(id="setting", classes="column"):
                 yield FormPane(id="form", classes="pane")
                 yield CurvePlot(id="run-fall", classes="pane")
@@ -247,31 +250,59 @@ class BacktestScreen(RunKeys):
                 yield Table(TRADES, title="Trades", empty="no trades", id="trades", classes="pane")
                 yield TextPane(title="Report", id="report", classes="pane")
                 yield Table((), title="Results", empty="no runs yet", id="results", classes="pane")
+        yield from self.compose_arena()
 
     def on_mount(self) -> None:
         """Focus the results, so that keys act at once: the form is entered with e or tab."""
         for part, name in zip(PARTS, ("Equity", "Drawdown", "Trades", "Report"), strict=True):
             self.query_one(f"#{part}").border_title = name
         self.query_one("#run-fall").border_title = "Drawdown"
+        self.query_one("#quoted").border_title, self.query_one("#wealth").border_title = "Price", "Wealth"
         self._show_results(())
         self.focus_pane("results")
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the form, the results and the part that is chosen, and for the drawdown on a large screen."""
-        if pane.id == "run-fall":
-            return self.form is Layout.WIDE and self.size.height >= TALL and bool(self._chosen)
-        return pane.id not in PARTS or pane.id == self._part
+        """True for the form, the results and the part that is chosen, and for the drawdown on a large screen; or for an
+        arena, on a low screen without its second curves and its book, which could not be drawn."""
+        tall = self.size.height >= TALL
+        if pane.id in ARENA:
+            return self._shows_arena and (tall or pane.id not in ("wealth", "orders-open"))
+        if pane.id == "run-fall" and not (self.form is Layout.WIDE and tall and self._chosen):
+            return False
+        return not self._shows_arena and (pane.id not in PARTS or pane.id == self._part)
+
+    @property
+    def arena_shown(self) -> bool:
+        """True where the arena takes the place of the backtests."""
+        return self._shows_arena
+
+    def own_contexts(self) -> frozenset[str]:
+        """Those of the arena, or of the chosen run."""
+        return super().own_contexts() | ({"arena"} if self._shows_arena else set())
+
+    def has_record(self) -> bool:
+        """True where a day of an arena is shown, or the record of a run can be gone through."""
+        return self.day is not None if self._shows_arena else super().has_record()
+
+    def has_decision(self) -> bool:
+        """True where a day of an arena is shown, or agents decided in the chosen run."""
+        return self.day is not None if self._shows_arena else super().has_decision()
 
     # What is shown
 
     @property
     def _runs(self) -> list[BacktestState]:
-        """All runs, the oldest first: those of this session as they are now."""
+        """All runs, the oldest first: those of this session as they are now; none beside an arena."""
+        if self._shows_arena:
+            return []
         own = {run.spec.run for run in self._view.backtests}
         return [*(run for name, run in self._recorded.items() if name not in own), *self._view.backtests]
 
     def show_body(self, view: Snapshot) -> None:
-        """Show progress and curve of the chosen run, and the table of all."""
+        """Show the arena, or progress and curve of the chosen run and the table of all."""
+        if self._shows_arena:
+            self.show_arena(view)
+            return
         if view.opened is not None and not self._proposed:
             self._proposed = True
             self.query_one(FormPane).propose(view.opened.default_backtest, view.opened.default_costs)
@@ -415,8 +446,25 @@ class BacktestScreen(RunKeys):
         if not self.query_one(FormPane).step(step):
             super().action_pane(step)
 
+    def action_arena(self) -> None:
+        """Show the arena in the place of the backtests, or these again."""
+        self._shows_arena = not self._shows_arena
+        self._alone = ""
+        self.focus_pane("arenas" if self._shows_arena else "results")
+        self.show_view(self.desk_app.snapshot())
+
+    def action_why(self) -> None:
+        """Open the trail of the run's decision, or of an arena the reasons of an agent."""
+        if self._shows_arena:
+            self.show_reasons()
+        else:
+            super().action_why()
+
     def action_part(self) -> None:
-        """Show the next part over the results: equity, drawdown, trades, report."""
+        """Show the next part over the results: equity, drawdown, trades, report; of an arena chat or strategies."""
+        if self._shows_arena:
+            self.next_text()
+            return
         self._part, self._drawn = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)], ()
         if self.single:
             self.focus_pane(self._part)
@@ -435,7 +483,11 @@ class BacktestScreen(RunKeys):
             super().action_back()
 
     def action_start(self) -> None:
-        """Start the backtest of the form, or show beside each field what is wrong with it."""
+        """Start the backtest of the form, or show beside each field what is wrong with it; ask for an arena where one
+        is shown."""
+        if self._shows_arena:
+            self.new_arena()
+            return
         present = self.desk_app.bridge.present()
         if present.opened is None or present.now is None:
             self.notify("the desk is still opening", timeout=3)

@@ -1,0 +1,580 @@
+"""Decisions on the Why screen, newest first, with the change of the price since; of the one under the cursor what
+counts, the work of its agents, live while they are at it, and its memories; and how owners and agents did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widget import Widget
+
+from engine.domain.decision import Action, DecisionKey
+from engine.domain.text import counted
+from engine.errors import PaperdeskError
+from engine.reports import amounts
+from engine.reports.documents.closes import HORIZONS, result_of
+from engine.reports.documents.decisions import FollowedDecision, followed_decisions
+from engine.reports.documents.owners import owners_document
+from engine.reports.table import action_ink, signed
+from engine.reports.tables import WRITTEN
+from tui.charts.chart_data import NO_CHART
+from tui.screens.frame import TALL, Layout
+from tui.screens.memory import MemoryKeys, memory_content
+from tui.screens.newest_reading import READING, newest_reading
+from tui.screens.reading import ReadingScreen
+from tui.settings.keys import WHY, bindings
+from tui.text.debate_text import owner_columns
+from tui.text.owners_text import JUDGED, MEANINGS, judged
+from tui.text.plain_text import Line, one_line
+from tui.text.run_text import combined_opinions, reason_words
+from tui.view.desk_port import DeskPort, Source
+from tui.view.snapshot import OPENING, Snapshot, first_cycle_hint
+from tui.view.state import DeskState, Progress
+from tui.widgets.agent_panes import MUTED, AgentPanes
+from tui.widgets.border_text import set_subtitle, set_title
+from tui.widgets.candle_chart import CandleChart
+from tui.widgets.clickable import clickable
+from tui.widgets.folds import inked
+from tui.widgets.table import Cell, Column, Row, Table, rows_of
+from tui.widgets.text_lines import TextPane
+from tui.widgets.trail_pane import TrailPane, trail_of
+
+OWNER = Column("OWNER", max_width=12)
+COLUMNS = (
+    Column("SESSION"),
+    Column("SYM", max_width=9),
+    Column("ACTION", max_width=8),
+    Column("SIZE%", form=str),
+    Column("P&L%", form=str, drop_order=3),
+    *(Column(f"+{n}", form=str, drop_order=1) for n in HORIZONS),
+    Column("DISSENT", form=str, drop_order=5),
+    Column("CUT", drop_order=4, max_width=7),
+    Column("WHY", stretch=True, min_width=12, drop_order=2),
+)
+RECALLED = (
+    Column("CITED", lambda one: "cited" if one["cited"] else "", ink="mark", max_width=5),
+    Column("LAYER", "layer", max_width=12),
+    Column("RANK", "rank", str, "muted", drop_order=4),
+    Column("SCORE", "score", "{:.3f}".format, "strong"),
+    Column("REC", "recency", "{:.3f}".format),
+    Column("RELEV", "relevancy", "{:.3f}".format),
+    Column("IMP", "importance", "{:.1f}".format),
+    replace(WRITTEN, drop_order=6),
+    Column("KIND", "kind", ink="muted", max_width=14, drop_order=5),
+    Column("TEXT", lambda one: one_line(one["text"]), ink="muted", stretch=True, min_width=12),
+)
+"""The memories that a decision was given, with the parts of their score."""
+AGENTS, MEMORIES, PROMPTS, CALIBRATION = "agents", "memories", "prompts", "calibration"
+PARTS = ("why", AGENTS, MEMORIES, PROMPTS, CALIBRATION)
+FRAME = 6
+"""Rows of the bars, and of the border and heading of a table."""
+BANDS = 9
+"""Rows of the confidence below a table."""
+MEANING, FEWEST = 13, 5
+"""Rows of the meaning of the columns, all of it and at least."""
+
+
+def rows(decided: Iterable[FollowedDecision], *, owners: bool) -> dict[Row, FollowedDecision]:
+    """The decisions by their row, with a cell for the owner where there are several."""
+    return {_row(one, owners): one for one in decided}
+
+
+def _row(one: FollowedDecision, owners: bool) -> Row:
+    decision, key = one.decision, one.decision.key
+    action = decision.action.value
+    return Row(
+        _row_key(key),
+        (
+            Cell(f"{key.session} {key.cycle}" if key.cycle > 1 else str(key.session)),
+            Cell(key.symbol, "strong"),
+            *((Cell(one_line(key.owner)),) if owners else ()),
+            Cell("abstain" if decision.abstained else action, action_ink(action)),
+            Cell(amounts.size(decision.size), order=decision.size),
+            _reward(one.reward),
+            *(_change(decision.action, change) for change in one.changes),
+            Cell(f"{one.otherwise}/{one.voices}" if one.voices else "-", "warn" if one.otherwise else "muted"),
+            Cell("cut" if decision.cuts else "", "warn"),
+            Cell(reason_words(action, decision.reason), "muted"),
+        ),
+    )
+
+
+def _row_key(key: DecisionKey) -> str:
+    return f"{key.run}|{key.session}|{key.cycle}|{key.symbol}|{key.owner}"
+
+
+def _reward(reward: float | None) -> Cell:
+    return Cell("-", "muted") if reward is None else signed(amounts.percent(reward), reward)
+
+
+def _change(action: Action, change: float | None) -> Cell:
+    """A trade's result, green and positive where it was right; the change of the price in grey without a trade."""
+    result = result_of(action, change)
+    return (
+        Cell(amounts.percent(change, 1), "muted", change)
+        if result is None
+        else signed(amounts.percent(result, 1), result)
+    )
+
+
+def live_rows(desk: DeskState, *, owners: bool) -> list[Row]:
+    """A row for each symbol of the running cycle, that at work first: its decision is written at the end of all."""
+    if not desk.running or desk.session is None:
+        return []
+    symbols = sorted(desk.symbols, key=lambda one: one != desk.at)
+    return [_live_row(desk, symbol, owners) for symbol in symbols]
+
+
+def _live_row(desk: DeskState, symbol: str, owners: bool) -> Row:
+    panes = desk.panes_of(symbol)
+    thinking = next((pane.name for pane in panes if pane.progress is Progress.THINKING), "")
+    made = next((one for one in desk.decisions.get(symbol, {}).values() if one.key.session == desk.session), None)
+    state = made.action.value if made else "at work" if thinking else "waits"
+    ink = action_ink(state) if made else "mark" if thinking else "muted"
+    blanks = (Cell("-", "muted"),) * (len(COLUMNS) - 4)
+    owner = (Cell(""),) if owners else ()
+    first = (Cell(str(desk.session)), Cell(symbol, "strong"), *owner, Cell(state, ink))
+    return Row(f"{LIVE}{symbol}", (*first, *blanks, Cell(thinking, "muted")))
+
+
+LIVE = "live|"
+"""The beginning of the key of a row of the running cycle."""
+
+
+class WhyScreen(MemoryKeys):
+    """The table; [ and ] go to the decisions of a backtest, v to the agents of the decision under the cursor, to its
+    memories, its prompts, and to owners and agents against what followed."""
+
+    MODE = WHY
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(WHY)]
+    TABLES = ("decisions", CALIBRATION)
+    PANES = ("decisions", "summary", "live", "said", "recalled", "prices", CALIBRATION, "bands", "columns")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sources: Sequence[Source] = ()
+        self._at = 0
+        self._source: Source | None = None
+        self._part = PARTS[0]
+        self._wanted = ""
+        """A symbol whose newest decision is to be shown once the decisions are read."""
+        self._live: list[Row] = []
+        self._read_rows: tuple[Row, ...] = ()
+        self._read_from: Source | None = None
+        """The record whose decisions were read."""
+        self._decided: dict[str, FollowedDecision] = {}
+        self._calibrated: dict[str, Mapping[str, Any]] = {}
+        self._summarized: tuple[Source, str] | None = None
+        """The decision whose trail was read last, by its row."""
+        self._behind: tuple[object, ...] = ()
+        """The decision, the part and the width that are shown beside it."""
+        self._unread = ""
+        """The reason why the decisions could not be read."""
+
+    def compose_body(self) -> ComposeResult:
+        """Mount the tables."""
+        yield Table(COLUMNS, title="Decisions", empty=OPENING, id="decisions", classes="pane")
+        with Horizontal(id="decided-so", classes="part"):
+            with Vertical(id="counted", classes="part"):
+                yield TrailPane(id="summary", classes="pane")
+                yield CandleChart(id="prices", classes="pane")
+            yield AgentPanes(id="live", classes="pane")
+            with Vertical(id="behind", classes="part"):
+                yield TextPane(title="Agents", id="said", classes="pane")
+                yield Table(RECALLED, title="Memories", empty="no memory was recalled", id="recalled", classes="pane")
+        with Horizontal(id="calibrated", classes="part"):
+            yield Table(JUDGED, title="Calibration", empty="reading", id="calibration", classes="pane")
+            yield TextPane(title="Confidence", id="bands", classes="pane")
+        yield TextPane(title="Columns", id="columns", classes="pane")
+
+    def on_mount(self) -> None:
+        """Focus the table, and explain the columns of the other."""
+        self.query_one("#columns", TextPane).show(EXPLAINED)
+        self.focus_pane("decisions")
+
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for the panes of the part that is shown: of a decision what counts and beside it its agents, memories or
+        prompts, one of both on a small screen, and on a wide one the symbol's chart; of the calibration the confidence
+        where any was stated, and the meaning of the columns in the rows that the table leaves."""
+        part, listed = self._part, self._part != CALIBRATION
+        live, shown = bool(self._live_symbol), listed and self._chosen is not None
+        # The chart ends with the desk's last close, which is not that of a backtest.
+        of_desk = self._source in self._sources[:1] and self.form is Layout.WIDE and self.size.height >= TALL
+        return {
+            "decisions": listed,
+            "summary": shown and (self._roomy or part == "why"),
+            "live": listed and live,
+            "said": shown and (part in (AGENTS, PROMPTS) or (part == "why" and self._roomy)),
+            "recalled": shown and part == MEMORIES,
+            "prices": (shown or live) and listed and of_desk,
+            "bands": not listed and self._states_confidence(),
+            "columns": not listed and self._room_for_columns() >= FEWEST,
+        }.get(str(pane.id), not listed)
+
+    @property
+    def _roomy(self) -> bool:
+        """True where two panes stand beside each other."""
+        return self.form in (Layout.USUAL, Layout.WIDE)
+
+    @property
+    def _chosen(self) -> FollowedDecision | None:
+        """The decision under the cursor; None on a row of the running cycle."""
+        return self._decided.get(self.query_one("#decisions", Table).cursor_key)
+
+    @property
+    def _live_symbol(self) -> str:
+        """The symbol of the running cycle under the cursor; empty for none."""
+        key = self.query_one("#decisions", Table).cursor_key
+        return key.removeprefix(LIVE) if key.startswith(LIVE) else ""
+
+    def own_contexts(self) -> frozenset[str]:
+        """Those of the decision under the cursor, and records to go to."""
+        return super().own_contexts() | ({"runs"} if len(self._sources) > 1 else set())
+
+    def has_record(self) -> bool:
+        """True where the record whose decisions are shown is the desk's that has run, or a backtest's."""
+        return super().has_record() or (self._source is not None and bool(self._source.run))
+
+    def has_decision(self) -> bool:
+        """True where a decision is chosen."""
+        return self._part != CALIBRATION and self._chosen is not None
+
+    def has_row(self) -> bool:
+        """True where a memory of the desk's own is chosen."""
+        recalled = self.query_one("#recalled", Table)
+        return recalled.display and bool(recalled.cursor_key and self._document) and self._source in self._sources[:1]
+
+    def _states_confidence(self) -> bool:
+        return any(after.get("calibration") for after in self._calibrated.values())
+
+    def _room_for_columns(self) -> int:
+        """The rows for the meaning of the columns: all of it on a high screen, else as many as the table leaves."""
+        if self.size.height >= TALL:
+            return MEANING
+        taken = FRAME + len(self._calibrated) + (2 if self._view.place is not None else 0)
+        below = BANDS if self.form is Layout.NARROW and self._states_confidence() else 0
+        return min(MEANING, self.size.height - taken - below)
+
+    def place_panes(self) -> None:
+        """Show the panes of the part that is shown."""
+        super().place_panes()
+        if self._built:
+            self.set_class(self.query_one("#decided-so").display and not self.single, "-summary")
+            columns = self.query_one("#columns")
+            columns.styles.height = None if self.single else self._room_for_columns()
+            self._read_chosen()
+
+    def show_body(self, view: Snapshot) -> None:
+        """Read again where the journal may have grown."""
+        if not view.sources:
+            return
+        self._sources = view.sources
+        self._at = min(self._at, len(self._sources) - 1)
+        if self._sources[self._at] != self._source:
+            self._source = self._sources[self._at]
+            self._read_part()
+        live = [] if self._at else live_rows(view.desk, owners=OWNER in self.query_one("#decisions", Table).columns)
+        if live != self._live or not self._read_rows:
+            self._live = live
+            self._show_rows()
+        self._show_live()
+
+    def _show_rows(self) -> None:
+        """Show the symbols of the running cycle over the decisions that were read; the cursor stays at the top."""
+        table = self.query_one("#decisions", Table)
+        at_top = not table.rows or table.rows[0].key == table.cursor_key
+        nothing = self._nothing() if self._read_from is not None else "reading the journal"
+        table.show((*self._live, *self._read_rows), self._unread or nothing)
+        if self._live and (at_top or self._live_symbol):
+            table.point_at(self._live[0].key)
+
+    def _show_live(self) -> None:
+        """Show the agents at work on the symbol under the cursor, and its chart."""
+        live, agents = self._live_symbol, self.query_one("#live", AgentPanes)
+        if bool(live) is not agents.display and self._part != CALIBRATION and not self.single:
+            self.place_panes()
+        if live:
+            agents.show(self._view.desk, live)
+        trail = self.query_one("#summary", TrailPane).trail
+        symbol = live or (trail["decisions"][0]["symbol"] if trail is not None else "")
+        if symbol and self._view.market is not None:
+            self.query_one(CandleChart).show(self._view.market.charts.get(symbol, NO_CHART))
+
+    @property
+    def _ask(self) -> DeskPort:
+        assert self._view.opened is not None  # its records are shown
+        return self._view.opened.ask
+
+    def _read_part(self) -> None:
+        if self._source is not None:
+            (self._read_calibration if self._part == CALIBRATION else self._read)(self._source)
+
+    @newest_reading
+    async def _read(self, source: Source) -> None:
+        table = self.query_one("#decisions", Table)
+        self._unread = ""
+        try:
+            decided = await self._ask.read(source, followed_decisions)
+            owners = len({one.decision.key.owner for one in decided}) > 1
+            made = await asyncio.to_thread(rows, decided, owners=owners)
+        except PaperdeskError as error:
+            self._read_rows, self._unread = (), str(error)
+            self._show_rows()
+            return
+        self._decided, self._read_from = {row.key: one for row, one in made.items()}, source
+        table.set_columns((*COLUMNS[:2], OWNER, *COLUMNS[2:]) if owners else COLUMNS)
+        self._read_rows = tuple(made)
+        self._show_rows()
+        table.entitle(f"Decisions of {source.name}{self._place()}")
+        silent = sum(one.decision.abstained for one in decided)
+        cut = sum(bool(one.decision.cuts) for one in decided)
+        table.border_subtitle = (
+            f"{counted(len(decided), 'decision')}, {cut:,} cut, {silent:,} abstained" if decided else ""
+        )
+        self.show_symbol(self._wanted)
+        if self._part == MEMORIES:
+            self._list_memories()
+        self.place_panes()
+        self._show_live()
+
+    @on(Table.Moved, "#decisions")
+    def _pointed(self) -> None:
+        self.place_panes()
+        self._show_live()
+
+    def show_symbol(self, symbol: str) -> None:
+        """Show the newest decision about a symbol, once the decisions are read."""
+        table, read = self.query_one("#decisions", Table), self._decided if self._source == self._read_from else {}
+        found = next((key for key, one in read.items() if one.decision.key.symbol == symbol), "")
+        self._wanted = "" if found else symbol
+        if found:
+            table.point_at(found)
+            self.place_panes()
+
+    def _read_chosen(self) -> None:
+        """Have the decision under the cursor read, where anything of it is shown that is not there yet."""
+        shown = any(self.query_one(f"#{name}").display for name in ("summary", "said", "recalled"))
+        if not shown or self._source is None or (one := self._chosen) is None:
+            return
+        if self._summarized != (self._source, key := _row_key(one.decision.key)):
+            self._summarized = self._source, key
+            self._read_trail(self._source, one)
+        else:
+            self.call_after_refresh(self._show_behind)
+
+    @work(group=f"{READING} summary", exclusive=True, exit_on_error=False, description="summary of a decision")
+    async def _read_trail(self, source: Source, one: FollowedDecision) -> None:
+        pane = self.query_one("#summary", TrailPane)
+        try:
+            pane.show_trail(await self._ask.read(source, partial(trail_of, decision=one.decision)))
+        except PaperdeskError as error:
+            self._summarized = None
+            pane.show_error(str(error))
+        self._show_behind()
+        self._show_live()
+
+    def _show_behind(self) -> None:
+        """Show the agents, memories or prompts of the decision whose trail was read, once there is room for them."""
+        pane, recalled = self.query_one("#said", TextPane), self.query_one("#recalled", Table)
+        trail, part = self.query_one("#summary", TrailPane).trail, PROMPTS if self._part == PROMPTS else AGENTS
+        behind = (self._summarized, part, pane.text_width)
+        if trail is None or behind == self._behind:
+            return
+        (shown,) = trail["decisions"]
+        recalled.show(rows_of(RECALLED, shown["recollections"], lambda one: f"{one['owner']}|{one['id']}"))
+        recalled.entitle(_title(MEMORIES))
+        set_title(pane, _title(part))
+        for one in (pane, recalled):
+            set_subtitle(one, clickable(Content("v next part"), "part"))
+        if pane.text_width:
+            self._behind = behind
+            self._say(shown, part, pane.text_width)
+
+    @newest_reading
+    async def _say(self, shown: Document, part: str, width: int) -> None:
+        # Prompts are long: they are wrapped beside the screen.
+        text = await asyncio.to_thread(lambda: inked(answer_lines(shown, part, width)))
+        self.query_one("#said", TextPane).show(text, top=True)
+
+    @newest_reading
+    async def _read_calibration(self, source: Source) -> None:
+        table = self.query_one("#calibration", Table)
+        try:
+            found = judged_rows(await self._ask.read(source, owners_document))
+        except PaperdeskError as error:
+            table.show([], str(error))
+            return
+        self._calibrated = {row.key: after for row, after in found.items()}
+        self.place_panes()
+        table.show(tuple(found), self._nothing())
+        table.entitle(f"Calibration of {source.name}{self._place()}")
+        table.border_subtitle = "paperdesk decisions --owners"
+        self._show_bands(table.cursor_key)
+
+    def _nothing(self) -> str:
+        """The text where nothing has been decided: decisions are kept once all of a run's are there."""
+        if self._view.busy:
+            return "no decision yet:\nthe cycle is running"
+        if self._view.desk.run and self._at == 0:
+            return "no decision yet:\nr resumes the interrupted run"
+        return f"no decision yet{first_cycle_hint(self._view)}"
+
+    def _place(self) -> str:
+        return f"  {self._at + 1}/{len(self._sources)}" if len(self._sources) > 1 else ""
+
+    @on(Table.Moved, "#calibration")
+    def _moved(self, event: Table.Moved) -> None:
+        self._show_bands(event.key)
+
+    def _show_bands(self, key: str) -> None:
+        if key in self._calibrated:
+            who, plain = one_line(key.rpartition("|")[0]), self.app.has_class("-plain")
+            shown = bands_content(who, self._calibrated[key], plain=plain)
+            self.query_one("#bands", TextPane).show(shown, top=True)
+
+    def past_source(self) -> Source | None:
+        """The record whose decisions are shown."""
+        return self._source
+
+    def action_part(self) -> None:
+        """Show the next part: the agents of the decision, its memories, its prompts, calibration, what counts."""
+        parts = [part for part in PARTS if part != AGENTS or not self._roomy]
+        self._part = parts[(parts.index(self._part) + 1) % len(parts)] if self._part in parts else MEMORIES
+        if self.single or self._part == CALIBRATION:
+            names = {"why": "decisions", MEMORIES: "recalled", CALIBRATION: CALIBRATION}
+            self.focus_pane(names.get(self._part, "said"))
+        else:
+            self.focus_pane("decisions")
+        if self._part in ("why", CALIBRATION):
+            self._read_part()
+        elif self._part == MEMORIES:
+            self._list_memories()
+
+    def chosen_memory(self) -> str:
+        """The memory under the cursor, where it is the desk's."""
+        recalled = self.query_one("#recalled", Table)
+        if not recalled.display or not recalled.cursor_key:
+            self.notify("no memory is chosen: v shows those of the decision", timeout=3)
+        elif self._source not in self._sources[:1]:
+            self.notify("this memory belongs to a backtest", timeout=3)
+        else:
+            return recalled.cursor_key.rpartition("|")[2]
+        return ""
+
+    def memory_changed(self) -> None:
+        """Read again which memories there are."""
+        self._list_memories()
+
+    @newest_reading
+    async def _list_memories(self) -> None:
+        """Read which memories the desk has, that one may be changed; of a backtest none."""
+        of_desk = self._source in self._sources[:1]
+        try:
+            self._document = await self._ask.memory(None) if of_desk else {}
+        except PaperdeskError:  # without memory there is none to change
+            self._document = {}
+        self.place_panes()
+
+    @on(Table.Opened, "#recalled")
+    def _memory_opened(self, event: Table.Opened) -> None:
+        """Show a memory whole."""
+        self._read_memory(event.key.rpartition("|")[2])
+
+    @work(group="memory", exclusive=True, exit_on_error=False)
+    async def _read_memory(self, memory_id: str) -> None:
+        life = await self._ask.memory(self._source.run if self._source else None, one=memory_id)
+        self.app.push_screen(ReadingScreen("Memory", memory_content(life, life["changes"])))
+
+    def action_source(self, step: int) -> None:
+        """Go to the decisions of the next run, or the one before."""
+        if len(self._sources) > 1:
+            self._at = (self._at + step) % len(self._sources)
+            self.show_view(self._view)
+        else:
+            self.notify("only the desk has decisions so far; finished backtests appear here too", timeout=3)
+
+    @on(Table.Opened, "#decisions")
+    def _opened(self, event: Table.Opened) -> None:
+        one = self._decided.get(event.key)
+        if one is None or self._source is None:
+            self.notify("it is being decided: the trail stands at the end of the cycle", timeout=3)
+            return
+        from tui.screens.trail import TrailScreen
+
+        table = self.query_one("#decisions", Table)
+        order = tuple(self._decided[row.key].decision for row in table.rows if row.key in self._decided)
+        screen = TrailScreen(
+            self._source, one.decision, order=order, shown=lambda made: table.point_at(_row_key(made.key))
+        )
+        self.app.push_screen(screen)
+
+    def action_open(self) -> None:
+        """Open the trail of the decision under the cursor."""
+        if self._part != CALIBRATION:
+            self.query_one("#decisions", Table).action_open()
+
+    def action_why(self) -> None:
+        """Open the trail of the decision under the cursor."""
+        self.action_open()
+
+
+Document = Mapping[str, Any]
+
+
+def _title(part: str) -> str:
+    """The parts beside a decision, that which is shown in capitals."""
+    return "  ".join(one.upper() if one == part else one for one in (AGENTS, MEMORIES, PROMPTS))
+
+
+def answer_lines(shown: Document, part: str, width: int) -> Iterator[Line]:
+    """The agents of a decision of a trail, several owners side by side first, or what each was asked."""
+    from tui.text.trail_text import PROMPTS as ASKED
+    from tui.text.trail_text import folds
+
+    owners = combined_opinions(shown)
+    if part == AGENTS and len(owners) > 1:
+        yield from owner_columns(owners, shown.get("debate"), [shown], width)
+        yield "", ""
+    wanted = ASKED if part == PROMPTS else "Answers"
+    found = next((one for one in folds(shown) if one.name == wanted), None)
+    yield from [("no agent was asked", "quiet")] if found is None else found.lines(width)
+
+
+Part = str | tuple[str, str]
+BAR = 20
+"""Columns of a bar that stands for certainty."""
+
+EXPLAINED = Content("\n").join(Content.assemble((f"{name:<11}", MUTED), meaning) for name, meaning in MEANINGS.items())
+"""The columns, a line each."""
+
+
+def judged_rows(document: Document) -> dict[Row, Document]:
+    """A row for each owner and agent after each horizon, with what the document has of it."""
+    found = judged(document)
+    return dict(zip(rows_of(JUDGED, found, lambda one: f"{one['who']}|{one['sessions']}"), found, strict=True))
+
+
+def bands_content(who: str, after: Document, *, plain: bool) -> Content:
+    """The stated confidence of one owner against what happened, a bar of each in every band."""
+    stated = after.get("calibration")
+    if not stated:
+        why = "states no confidence" if "calibration" in after else "reports a side, and no confidence"
+        return Content.styled(f"{who} {why}: its hit rate is in the row.", MUTED)
+    return Content.assemble(*_bands(who, after["sessions"], stated, "#" if plain else "█"))
+
+
+def _bands(who: str, sessions: int, stated: Document, mark: str) -> Iterator[Part]:
+    yield f"{who}, {stated['n']} judged after {counted(sessions, 'session')}\n", "bold"
+    for band in stated["bands"]:
+        yield f"\n{band['low']:.1f} to {band['high']:.1f}  {band['n']} judged\n"
+        for name, share, ink in (("stated", band["confidence"], MUTED), ("right", band["hit_rate"], "$primary")):
+            yield f"  {name:<7}{share * 100:>4.0f} %  "
+            yield f"{mark * round(share * BAR)}\n", ink
