@@ -19,9 +19,11 @@ from engine.conventions.metrics import (
     Track,
     block_length,
     daily_mean_interval,
+    difference_interval,
     excess_interval,
     floats,
     mean_interval,
+    noise_floor,
     sharpe_interval,
 )
 from engine.domain.market import LISTED
@@ -308,3 +310,19 @@ def test_the_interval_of_a_mean_in_groups_covers_it_and_counts_groups_not_values
         assert (low, high) == pytest.approx(daily_mean_interval(days))
     assert 36 <= inside <= 40
     assert mean_interval(np.ones(40), np.repeat(np.arange(7), 6)[:40]) == (None, None)
+
+
+def test_equal_runs_lie_further_apart_than_their_noise_floor_one_time_in_twenty() -> None:
+    drawn = np.random.default_rng(1)
+    groups = drawn.normal(0.001, 0.01, (4000, 2, 3))
+    beyond = [abs(one.mean() - other.mean()) > (noise_floor([one, other], 3) or 0.0) for one, other in groups]
+    assert 0.04 < np.mean(beyond) < 0.06
+    assert noise_floor([groups[0, 0][:1]], 1) is None and noise_floor([np.ones(2)], 2) == 0
+
+
+def test_days_after_and_days_before_are_told_apart_by_both_their_spreads() -> None:
+    drawn = np.random.default_rng(2)
+    spans = [(drawn.normal(0, 0.01, 60), drawn.normal(0.002, 0.02, 120)) for _ in range(2000)]
+    bounds = [difference_interval(before, after) for before, after in spans]
+    assert 0.93 < np.mean([low < 0.002 < high for low, high in bounds if low is not None and high is not None]) < 0.975
+    assert difference_interval(spans[0][0][:10], spans[0][1]) == (None, None)

@@ -172,6 +172,15 @@ def test_repeats_of_a_backtest_give_the_floor_of_its_lead(service: Models, run: 
     assert run("backtest", "--light", "--repeats", "2").code == 2
 
 
+def test_a_budget_is_for_all_runs_and_nothing_is_paid_twice(service: Models, run: Run) -> None:
+    command = ("compare", "--models", "near:buyer,near:twin", *WINDOW, "--yes")
+    stopped = run(*command, "--budget", "0.05")
+    assert stopped.code == 75 and "--budget of $0.05 is reached" in stopped.err and "continues" in stopped.err
+    begun = len(service.asked)
+    assert run(*command, "--json").code == 0 and begun < len(service.asked)
+    assert {*Counter(service.asked).values()} == {1}
+
+
 def test_a_model_that_says_nothing_usable_is_counted(service: Models, run: Run) -> None:
     found = compared(run, "near:buyer,near:mute", "--abstain-limit", "0")
     buyer, mute = found["models"]
