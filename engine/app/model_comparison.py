@@ -7,7 +7,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
+from engine.app.bench.jobs import Job
 from engine.app.models.models import known_of
 from engine.app.research.run_spec import Stop, check_spec, settled
 from engine.app.study import RULES_REPEAT, OnPlayed, PreparedStudy, play_runs, repeated_jobs
@@ -18,7 +20,7 @@ from engine.reports.documents.desk_performance import book_arms
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import run_of_session
-from engine.reports.documents.side_by_side import Arm, side_by_side
+from engine.reports.documents.side_by_side import Arm, masked_name, side_by_side
 from engine.services import Services
 from engine.settings import places
 
@@ -28,21 +30,22 @@ SHARED = "agents with a model of their own keep it: what they are asked alike is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedComparison:
-    """A comparison that was checked: its run, without a model, the runs to play, and their ids by model."""
+    """A comparison that was checked: its run, without a model, the runs to play, and by the name of each that is
+    compared its model and the ids of its runs."""
 
     spec: RunSpec
     study: PreparedStudy
-    runs: Mapping[str, Sequence[str]]
+    runs: Mapping[str, tuple[str, Sequence[str]]]
     repeats: int
 
 
 def prepare_comparison(
-    services: Services, spec: RunSpec, models: Sequence[str], repeats: int = 1
+    services: Services, spec: RunSpec, models: Sequence[str], repeats: int = 1, masks: Sequence[int] = ()
 ) -> PreparedComparison:
-    """Check models and the run that each of them is to decide, in place of models.default: agents and owners with a
-    model of their own keep it. Nothing is run. Raises UsageError."""
-    if len(models) < 2:
-        raise UsageError("--models compares two models or more; write them as A,B")
+    """Check models and the run that each of them is to decide, in place of models.default, under each of the `masks`
+    (none: the run's own): agents and owners with a model of their own keep it. Nothing is run. Raises UsageError."""
+    if len(models) < 2 and len(masks) < 2:
+        raise UsageError("--models compares two models or more; write them as A,B (or one under several masks)")
     for number, model in enumerate(models):
         parse_model_spec(model, services.config.endpoints)
         if model in models[:number]:
@@ -54,15 +57,17 @@ def prepare_comparison(
     if spec.preset is None:
         raise UsageError("--models belongs to a preset of agents; a strategy uses no model")
     check_spec(spec, services.clock.now())
-    name = f"compare-{hashlib.sha256(repr((spec, models)).encode()).hexdigest()[:16]}"
-    jobs = {}
-    for model in models:
+    name = f"compare-{hashlib.sha256(repr((spec, models, masks)).encode()).hexdigest()[:16]}"
+    jobs: dict[str, tuple[str, Sequence[Job]]] = {}
+    for model, mask in product(models, masks or (spec.options.mask or 0,)):
         chosen = services.config.models.model_copy(update={"default": model})
         config = services.config.model_copy(update={"models": chosen})
-        one = settled(replace(services, config=config), spec)
-        jobs[model] = repeated_jobs(services, one, repeats, model, places.study_folder(name), light=False)
-    every = {job.spec.run: job for own in jobs.values() for job in own}
-    fewer, own_models = any(len(own) < repeats for own in jobs.values()), any(job.spec.models for job in every.values())
+        asked = replace(spec, options=replace(spec.options, mask=mask or None))
+        one, title = settled(replace(services, config=config), asked), masked_name(model, mask if masks else None)
+        jobs[title] = model, repeated_jobs(services, one, repeats, title, places.study_folder(name), light=False)
+    every = {job.spec.run: job for _, own in jobs.values() for job in own}
+    fewer = any(len(own) < repeats for _, own in jobs.values())
+    own_models = any(job.spec.models for job in every.values())
     notes = ((RULES_REPEAT, fewer), (SHARED, own_models))
     return PreparedComparison(
         spec=spec,
@@ -73,7 +78,7 @@ def prepare_comparison(
             jobs=tuple(every.values()),
             notes=tuple(note for note, holds in notes if holds),
         ),
-        runs={model: [job.spec.run for job in own] for model, own in jobs.items()},
+        runs={title: (model, [job.spec.run for job in own]) for title, (model, own) in jobs.items()},
         repeats=repeats,
     )
 
@@ -92,9 +97,9 @@ def compare_models(
     spec, played = prepared.spec, play_runs(services, prepared.study, workers, on_done, stop, scheduler=scheduler)
     documents = {row.spec.run: row.document for row in played if row.document is not None}
     arms = []
-    for model, runs in prepared.runs.items():
+    for name, (model, runs) in prepared.runs.items():
         if own := [documents[run] for run in runs if run in documents]:
-            arms.append(Arm(name=model, model=model, documents=own))
+            arms.append(Arm(name=name, model=model, documents=own))
     if not arms:
         raise Interrupted("interrupted: no model's run has come to its end; the same command goes on")
     interrupted = len(documents) < len(prepared.study.jobs)

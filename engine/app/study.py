@@ -32,7 +32,7 @@ from engine.app.research.run_spec import Stop, check_spec, settled, user_code
 from engine.app.runs import prune_runs
 from engine.domain.json_text import to_json
 from engine.domain.market import Symbol
-from engine.domain.model_call import parse_model_spec
+from engine.domain.model_call import AnswerOptions, parse_model_spec
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import ConfigError, MalformedData, MissingData, StaleData, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
@@ -61,6 +61,7 @@ class Study(Frozen):
     presets: agents, by name or TOML file.
     strategies: rules, by name or FILE:CLASS.
     models: of every agent; none: as configured.
+    masks: of what agents read, 0 (none) to 4; none: no mask.
     symbols: each traded alone.
     portfolios: lists of symbols that are traded together.
     windows: first and last session of each test.
@@ -72,6 +73,7 @@ class Study(Frozen):
     presets: tuple[str, ...] = ()
     strategies: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    masks: tuple[Annotated[int, Field(ge=0, le=4)], ...] = ()
     symbols: tuple[Symbol, ...] = ()
     portfolios: tuple[Annotated[tuple[Symbol, ...], Field(min_length=1)], ...] = ()
     windows: tuple[tuple[date, date], ...] = Field(min_length=1)
@@ -85,8 +87,9 @@ class Study(Frozen):
             raise ValueError("presets: name presets, strategies or both")
         if bool(self.symbols) == bool(self.portfolios):
             raise ValueError("symbols: give either symbols (a run each) or portfolios (lists of symbols)")
-        if self.models and not self.presets:
-            raise ValueError("models: strategies use no model; name presets too")
+        for key in ("models", "masks"):
+            if getattr(self, key) and not self.presets:
+                raise ValueError(f"{key}: strategies use no model; name presets too")
         return self
 
     @property
@@ -138,7 +141,7 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
     """Check a study's file and everything that it names; nothing is run. Raises ConfigError, naming the key."""
     study, now, jobs = read_study(file), services.clock.now(), dict[str, Job]()
     folder, fewer = places.study_folder(file.stem), False
-    for preset, strategy, model in _deciding(services, file, study):
+    for preset, strategy, model, mask in _deciding(services, file, study):
         for symbols, window, seed in product(study.traded, study.windows, study.seeds or (services.config.desk.seed,)):
             spec = RunSpec(
                 symbols=symbols,
@@ -147,6 +150,7 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
                 preset=preset,
                 strategy=strategy,
                 model=model,
+                options=AnswerOptions(mask=mask or None),
                 data=services.data,
                 convention=services.config.metrics.convention,
                 seed=seed,
@@ -167,16 +171,17 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
     )
 
 
-def _deciding(services: Services, file: Path, study: Study) -> Iterator[tuple[str | None, str | None, str | None]]:
-    """Preset, strategy and model of each row."""
+def _deciding(services: Services, file: Path, study: Study) -> Iterator[tuple[str | None, str | None, str | None, int]]:
+    """Preset, strategy, model and mask of each row."""
     parse = partial(parse_model_spec, endpoints=services.config.endpoints)
     checks = (("strategies", strategy_class), ("presets", load_preset), ("models", parse))
     for key, check in checks:
         with _of_key(file, key):
             for name in getattr(study, key):
                 check(name)
-    yield from ((None, strategy, None) for strategy in study.strategies)
-    yield from ((preset, None, model) for preset, model in product(study.presets, study.models or (None,)))
+    yield from ((None, strategy, None, 0) for strategy in study.strategies)
+    agents = product(study.presets, study.models or (None,), study.masks or (0,))
+    yield from ((preset, None, model, mask) for preset, model, mask in agents)
 
 
 @contextmanager

@@ -58,8 +58,8 @@ def compare_command(
     by side: metrics, luck, dollars, abstentions, refusals, figures that stand in no source, repairs, and the sessions
     before and after each model's training cut-off. Every two are paired: the mean difference of daily returns with a
     95 % interval, "not distinguishable" and how many sessions or runs it would take, and how often they decide alike.
-    Agents and owners with a model of their own keep it; what models ask alike is asked once. Called again it plays
-    what is missing.
+    Agents and owners with a model of their own keep it; what models ask alike is asked once. Several levels of --mask
+    play every model under each. Called again it plays what is missing.
 
     Without --models it shows the books of the desk (a preset with combine = "books" and [owners.NAME] model) the same
     way.
@@ -86,10 +86,10 @@ def compare_command(
         from engine.app.model_comparison import compare_models, prepare_comparison
         from engine.services import SpendingLimit
 
-        flags.check_one_mask()
         services = replace(invocation.services(), abstain_limit=abstain_limit)
+        masks = flags.masks if flags.masks and len(flags.masks) > 1 else ()
         names = [name.strip() for name in models.split(",") if name.strip()]
-        prepared = prepare_comparison(services, flags.spec(services), names, repeats)
+        prepared = prepare_comparison(services, flags.spec(services), names, repeats, masks)
         agree_to_jobs(services, prepared.study.open_jobs, yes, budget=budget)
         if budget is not None:
             services = replace(services, limit=SpendingLimit.of_dollars(services.config.budget, budget))

@@ -212,9 +212,9 @@ class RunFlags:
     seed: int | None = None
 
     def check_one_mask(self) -> None:
-        """Raise a usage error for several masks, which a backtest alone takes."""
+        """Raise a usage error for several masks, which nothing here compares."""
         if len(self.masks or ()) > 1:
-            raise click.UsageError("--mask takes one level here: only `paperdesk backtest` compares several")
+            raise click.UsageError("--mask takes one level here: `paperdesk backtest` and `compare` take several")
 
     def spec(self, services: Services) -> RunSpec:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a

@@ -44,15 +44,15 @@ def study_command(
 ) -> None:
     """Backtests every combination of what the [study] of a TOML file names.
 
-    Keys of [study]: presets and strategies (either or both), models, symbols (a run each) or portfolios (lists of
-    symbols), windows = [[FROM, TO], ...], seeds, repeats, and light = false for whole runs with baselines. Called
+    Keys of [study]: presets and strategies (either or both), models, masks, symbols (a run each) or portfolios (lists
+    of symbols), windows = [[FROM, TO], ...], seeds, repeats, and light = false for whole runs with baselines. Called
     again, it plays the runs that are not there yet, after Ctrl-C too; finished ones are not run again unless their
     settings, your code or the program has changed. list shows all studies.
 
     \b
     Columns (csv, and rows of json):
       run                  id of the run; equal combinations share one
-      name, model          preset or strategy; models of its agents
+      name, model, mask    preset or strategy; models of its agents; mask of what they read
       symbols, from, to    what was traded, and the window
       seed, repeat         seed; number of the repeat
       sessions, currency   sessions measured
@@ -69,7 +69,7 @@ def study_command(
 
     \b
     Pairs (json), every two on the same symbols and window:
-      first, other         name and model of each, means of their seeds
+      first, other         name, model and mask of each, means of their seeds
       mean, low, high      other less first, a day, 95 % interval
       distinguishable, sessions_needed
       p, adjusted          of "other is not better", alone and in the family

@@ -16,7 +16,7 @@ from tui.text.plain_text import table_of
 
 Document = Mapping[str, Any]
 Forms = Mapping[str, Callable[[Any], str]]
-_DECIDED: Forms = {"name": plain, "model": plain}
+_DECIDED: Forms = {"name": plain, "model": plain, "mask": str}
 _WINDOW: Forms = {"symbols": plain, "from": plain, "to": plain}
 _FIGURES: Forms = {"total_return": percent, "sharpe": ratio, "max_drawdown": portion}
 """Metrics in text, where the convention has them; of another convention all are."""
@@ -35,7 +35,7 @@ _PAIRED: Forms = {
     **{"mean": _A_DAY, "low": _A_DAY, "high": _A_DAY, "p": ratio, "adjusted": ratio, "discovery": plain},
 }
 _CUTOFFS: Forms = {
-    **{"name": plain, "model": plain, "symbols": plain, "training_cutoff": plain},
+    **{**_DECIDED, "symbols": plain, "training_cutoff": plain},
     **{"value": _A_DAY, "low": _A_DAY, "high": _A_DAY, "distinguishable": plain},
 }
 _LISTED: Forms = {"study": plain, "runs": str, "done": str, "file": plain}

@@ -42,6 +42,11 @@ class Arm:
         return {day: fmean(one[day] for one in days) for day in days[0] if all(day in one for one in days)}
 
 
+def masked_name(name: str, mask: int | None) -> str:
+    """The name of one of several masks of a model; the model's alone where there is none."""
+    return name if mask is None else f"{name}, mask {mask}"
+
+
 def _returns(document: Document) -> dict[str, float]:
     return dict(zip(sessions_of(document), returns_of(document), strict=True))
 
@@ -64,6 +69,7 @@ def _row(arm: Arm) -> Row:
         "name": arm.name,
         "decided_by": first.get("strategy") or first.get("preset"),
         "model": arm.model,
+        "mask": first.get("settings", {}).get("mask") or 0,
         "runs": [one.get("run") for one in arm.documents],
         **{name: first[name] for name in ("sessions", "first_session", "last_session", "currency", "convention")},
         "final_value": money(round(mean(Decimal(one["final_value"]) for one in arm.documents), 2)),

@@ -17,9 +17,12 @@ from engine.conventions.metrics import Floats, daily_mean_interval
 from engine.domain.run import RunSpec
 from engine.reports.documents.backtest import returns_of
 from engine.reports.documents.row_json import TOKENS, Row
-from engine.reports.documents.side_by_side import cutoff_month, later_difference, paired_difference
+from engine.reports.documents.side_by_side import cutoff_month, later_difference, masked_name, paired_difference
 
 SCHEMA = 1
+Decided = tuple[str, str | None, int | None]
+DECIDED = ("name", "model", "mask")
+"""Whoever decided: preset or strategy, models, and the mask of what they read."""
 OMITTED_SETTINGS = frozenset({"preset_text", "briefing"})
 """Settings that a row leaves out: whole texts."""
 LUCK = ("trials", "psr", "deflated_sharpe", "minimum_track_record", "value_at_risk")
@@ -55,7 +58,7 @@ def _row(played: PlayedRow) -> Row:
     cutoff, settings = use.get("training_cutoff"), found.get("settings", {})
     return {
         "run": spec.run,
-        **dict(zip(("name", "model"), _decided_by(spec), strict=True)),
+        **dict(zip(DECIDED, _decided_by(spec), strict=True)),
         "symbols": list(spec.symbols),
         "from": spec.first.isoformat(),
         "to": spec.last.isoformat(),
@@ -78,10 +81,10 @@ def _row(played: PlayedRow) -> Row:
     }
 
 
-def _decided_by(spec: RunSpec) -> tuple[str, str | None]:
-    """The preset or strategy, and the models that answer it."""
+def _decided_by(spec: RunSpec) -> Decided:
+    """The preset or strategy, the models that answer it, and the mask of what they read (None: a rule reads none)."""
     models = spec.model or ", ".join(dict.fromkeys(dict(spec.models).values()))
-    return spec.preset or spec.strategy or "", models or None
+    return spec.preset or spec.strategy or "", models or None, None if spec.preset is None else spec.options.mask or 0
 
 
 def _past(spec: RunSpec, cutoff: str | None) -> bool | None:
@@ -107,7 +110,7 @@ def _cutoffs(played: Sequence[PlayedRow]) -> Iterator[Row]:
         daily = [np.array([day for runs in part.values() for day in np.mean(runs, axis=0)]) for part in parts]
         if (later := later_difference(*daily)) is not None:
             yield {
-                **dict(zip(("name", "model"), decided, strict=True)),
+                **dict(zip(DECIDED, decided, strict=True)),
                 "symbols": list(symbols),
                 "training_cutoff": month,
                 "before": _span(daily[0]),
@@ -128,7 +131,7 @@ def _span(daily: Floats) -> Row:
 def _pairs(played: Sequence[PlayedRow]) -> list[Row]:
     """Every two that decided on the same symbols, window and sessions, by the mean of their seeds and repeats. What is
     better over several symbols and windows than chance explains is a discovery."""
-    cells: dict[tuple[Any, ...], dict[tuple[str, str | None], list[list[float]]]] = {}
+    cells: dict[tuple[Any, ...], dict[Decided, list[list[float]]]] = {}
     for one in played:
         if (found := one.document) is not None and (returns := returns_of(found)):
             key = (one.spec.symbols, one.spec.first, one.spec.last, found["first_session"], len(returns))
@@ -144,7 +147,7 @@ def _pairs(played: Sequence[PlayedRow]) -> list[Row]:
     return pairs
 
 
-def _paired(key: tuple[Any, ...], arms: Mapping[tuple[str, str | None], Sequence[Sequence[float]]]) -> Iterator[Row]:
+def _paired(key: tuple[Any, ...], arms: Mapping[Decided, Sequence[Sequence[float]]]) -> Iterator[Row]:
     names, daily = list(arms), [np.mean(runs, axis=0) for runs in arms.values()]
     symbols, first, last, *_ = key
     for place, base in enumerate(names):
@@ -152,8 +155,8 @@ def _paired(key: tuple[Any, ...], arms: Mapping[tuple[str, str | None], Sequence
         tested = family(np.array(gaps)) if gaps else None
         for number, (other, gap) in enumerate(zip(names[place + 1 :], gaps, strict=True)):
             yield {
-                "first": dict(zip(("name", "model"), base, strict=True)),
-                "other": dict(zip(("name", "model"), other, strict=True)),
+                "first": dict(zip(DECIDED, base, strict=True)),
+                "other": dict(zip(DECIDED, other, strict=True)),
                 "symbols": list(symbols),
                 "from": first.isoformat(),
                 "to": last.isoformat(),
@@ -166,7 +169,8 @@ def _paired(key: tuple[Any, ...], arms: Mapping[tuple[str, str | None], Sequence
 
 def arm_name(arm: Mapping[str, Any]) -> str:
     """A preset or strategy with the models that answer it, as one name."""
-    return f"{arm['name']} ({arm['model']})" if arm["model"] else str(arm["name"])
+    named = f"{arm['name']} ({arm['model']})" if arm["model"] else str(arm["name"])
+    return masked_name(named, arm["mask"] or None)
 
 
 def flat_rows(document: Mapping[str, Any]) -> list[Row]:

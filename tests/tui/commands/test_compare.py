@@ -223,6 +223,22 @@ def test_the_sessions_before_and_after_a_cut_off_stand_apart(
     assert "after the training cut-off" in run("study", str(grid), "--yes").out
 
 
+def test_several_masks_are_arms_of_their_own_and_a_studys_too(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    found = compared(run, "offline", "--mask", "0,4", "--jobs", "2")
+    assert [(row["name"], row["mask"]) for row in found["models"]] == [("offline, mask 0", 0), ("offline, mask 4", 4)]
+    (pair,) = found["pairs"]
+    assert (pair["value"], pair["agreement"], pair["distinguishable"]) == (0, 1, False), "rules recall nothing"
+    grid = tmp_path / "grid.toml"
+    grid.write_text(
+        '[study]\npresets = ["finvision-no-reflection"]\nstrategies = ["macd"]\nmodels = ["offline"]\nmasks = [0, 4]\n'
+        'symbols = ["ORVL"]\nwindows = [["2025-03-03", "2025-04-02"]]\n'
+    )
+    study = run("study", str(grid), "--json").json
+    assert [row["mask"] for row in study["rows"]] == [None, 0, 4]
+    assert [(one["first"]["mask"], one["other"]["mask"]) for one in study["pairs"]] == [(None, 0), (None, 4), (0, 4)]
+    assert "(offline), mask 4" in run("study", str(grid)).out
+
+
 BOOKS = """
 extends = "finvision-no-reflection"
 name = "duel"

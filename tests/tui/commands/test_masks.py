@@ -208,4 +208,3 @@ def test_flags_that_mean_nothing(run: Run, paperdesk_home: Path) -> None:
     assert run("backtest", *WINDOW, "--mask", "5").code == 2
     assert run("backtest", *WINDOW, "--mask", "1", "--strategy", "macd").code == 2
     assert run("audit", *WINDOW, "--mask", "0,4").code == 2
-    assert run("compare", "--models", "offline", *WINDOW, "--mask", "0,4").code == 2
