@@ -22,7 +22,7 @@ from engine.reports.documents.side_by_side import cutoff_month, later_difference
 SCHEMA = 1
 Decided = tuple[str, str | None, int | None]
 DECIDED = ("name", "model", "mask")
-"""Whoever decided: preset or strategy, models, and the mask of what they read."""
+"""Keys of an arm: its preset or strategy, its models, and the mask of what they read."""
 OMITTED_SETTINGS = frozenset({"preset_text", "briefing"})
 """Settings that a row leaves out: whole texts."""
 LUCK = ("trials", "psr", "deflated_sharpe", "minimum_track_record", "value_at_risk")
