@@ -88,11 +88,13 @@ class Changes:
 
     model: the model that answers every agent; `replay` has recorded answers alone.
     without: steps to leave out, beside those that the run left out.
+    altered: the input that is another one (engine.lab.altered_inputs), empty: none.
     """
 
     preset: str | None = None
     model: str | None = None
     without: tuple[str, ...] = ()
+    altered: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,6 +395,31 @@ def _worth(name: str, decisions: Sequence[Attributed]) -> InputWorth:
         changed=_mean([float(effect.changed) for _, effect in pairs], sessions),
         mean_change=_mean([float(abs(effect.change)) for _, effect in pairs], sessions),
         return_effect=_mean(effects, sessions),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSensitivity:
+    """Decisions with an input altered, abstentions left out.
+
+    moved: share of decisions that come out otherwise.
+    mean_change: absolute change of the signed size, in percent of the portfolio.
+    """
+
+    input: str
+    moved: Mean
+    mean_change: Mean
+
+
+def input_sensitivity(name: str, arms: Sequence[Redecided]) -> InputSensitivity:
+    """The row of an input from the redecisions with it altered."""
+    effects = [_effect(arm, then) for arm in arms for then in _recorded(arm)]
+    effects = [one for one in effects if not (one.then.abstained or (one.now is not None and one.now.abstained))]
+    sessions = [one.then.key.session for one in effects]
+    return InputSensitivity(
+        input=name,
+        moved=_mean([float(one.changed) for one in effects], sessions),
+        mean_change=_mean([float(abs(one.change)) for one in effects], sessions),
     )
 
 

@@ -249,6 +249,14 @@ def _learnt(symbol: Symbol, texts: Iterable[str]) -> Iterable[str]:
             yield found[1].strip()
 
 
+@cache
+def antonyms() -> Mapping[str, str]:
+    """Words of news with their opposites, both ways, in lower case; a word that has several has the first."""
+    pairs = _table("antonyms")["pairs"]
+    both = [(a, b) for a, b in pairs] + [(b, a) for a, b in pairs]
+    return dict(reversed(both))
+
+
 _POINTS: Mapping[str, tuple[int, float]] = {"ICSA": (-1, 2.5), "AWHMAN": (1, 0.6)}
 """By series: the side of a rise for shares, and the smallest change in percent that counts."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ from engine.settings import places
 from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, run_options
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
+from tui.shell.input_sensitivity import sensitivities, sensitivity_option, sensitivity_part
 from tui.shell.interruption import interruptible
 from tui.shell.progress import session_progress, work_line
 from tui.text.console import as_json, show, show_document, show_json_text, standard_output
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     help="Runs of the same decisions: their noise is the least difference that counts.",
 )
 @click.option("--light", is_flag=True, help="Record settings, returns, trades and fingerprint alone; no baselines.")
+@sensitivity_option
 @click.option("--resume", metavar="RUN", help="Resume a stopped run, with its model or another --model.")
 @click.option(
     "--batch", is_flag=True, help="Ask agents that read the market alone in batches: half price, within 24 hours."
@@ -59,6 +62,7 @@ def backtest_command(
     abstain_limit: int,
     repeats: int,
     light: bool,
+    sensitivity: bool,
     resume: str | None,
     yes: bool,
 ) -> None:
@@ -82,6 +86,10 @@ def backtest_command(
     names, dates and prices was recalled. Several levels (0,4) are played one after the other, as RUN-mask0 and
     RUN-mask4, and compared session by session with the first.
 
+    With --sensitivity 20 decisions are re-run with the news flipped, the prices mirrored and the tickers swapped, from
+    recorded answers where a question stays the same (JSON: sensitivity). A model whose decisions neither news nor
+    prices move recalled them.
+
     \b
     Examples:
       paperdesk backtest
@@ -92,10 +100,7 @@ def backtest_command(
     from engine.reports.stored import stored_document
     from engine.services import SpendingLimit, Spent
 
-    if flags.preset is not None and flags.strategy is not None:
-        raise click.UsageError("--preset (agents) and --strategy (rules) exclude each other: give one of them")
-    if flags.params and flags.strategy is None:
-        raise click.UsageError("--param sets a strategy's parameter: give --strategy with it")
+    _check_flags(flags, sensitivity=sensitivity, light=light)
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     stopped = None if resume is None else _stopped_part(resume, flags, invocation.run, light=light)
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
@@ -113,24 +118,47 @@ def backtest_command(
         documents.append(stored_document(one.run, light=True))
         if documents[-1]["interrupted"]:
             break
-    _show_results(documents, len(flags.masks or ()) > 1, repeats if len(documents) == len(specs) else 1)
+    ended = len(documents) == len(specs) and not documents[-1]["interrupted"]
+    told = _told(services, documents[: len(flags.masks or (0,))], yes=yes) if sensitivity and ended else {}
+    if ended and len(flags.masks or ()) > 1:
+        _show_compared(documents, told)
+    else:
+        _show_result(documents, repeats if ended else 1, told)
     if documents[-1]["interrupted"]:
         raise Interrupted(_stopped(documents[-1]))
 
 
-def _show_results(documents: Sequence[dict[str, Any]], compared: bool, repeats: int) -> None:
-    """Print a backtest, with what its repeats add, or under several masks what they change."""
-    from engine.reports.documents.backtest import in_rows
+def _check_flags(flags: RunFlags, *, sensitivity: bool, light: bool) -> None:
+    """Raise a usage error for flags that do not go together."""
+    if flags.preset is not None and flags.strategy is not None:
+        raise click.UsageError("--preset (agents) and --strategy (rules) exclude each other: give one of them")
+    if flags.params and flags.strategy is None:
+        raise click.UsageError("--param sets a strategy's parameter: give --strategy with it")
+    if sensitivity and (light or flags.strategy is not None):
+        raise click.UsageError("--sensitivity re-runs decisions of agents: leave out --light and --strategy")
+
+
+def _told(services: Services, documents: Sequence[Mapping[str, Any]], *, yes: bool) -> dict[str, Any]:
+    return {"sensitivity": sensitivities(services, [one["run"] for one in documents], yes=yes)}
+
+
+def _show_compared(documents: Sequence[dict[str, Any]], told: dict[str, Any]) -> None:
+    """Print what several masks change."""
     from engine.reports.documents.run_comparison import comparison_document
+    from tui.text.runs_text import comparison_lines
+
+    document = comparison_document(documents) | told
+    show_document(
+        document, lambda: chain(comparison_lines(document, standard_output().width), sensitivity_part(document))
+    )
+
+
+def _show_result(documents: Sequence[dict[str, Any]], repeats: int, told: dict[str, Any]) -> None:
+    """Print a backtest, with what its repeats add."""
+    from engine.reports.documents.backtest import in_rows
     from engine.reports.documents.side_by_side import repeats_part
 
-    if compared and len(documents) > 1:
-        from tui.text.runs_text import comparison_lines
-
-        pairs = comparison_document(documents)
-        show_document(pairs, lambda: comparison_lines(pairs, standard_output().width))
-        return
-    document = documents[0] if repeats == 1 else documents[0] | repeats_part(documents, repeats)
+    document = (documents[0] if repeats == 1 else documents[0] | repeats_part(documents, repeats)) | told
     if as_json():
         show_json_text(in_rows(document))
         return
@@ -138,8 +166,8 @@ def _show_results(documents: Sequence[dict[str, Any]], compared: bool, repeats: 
     from tui.text.runs_text import repeats_lines
 
     show(summary_text(document, str(places.run_journal(document["run"])), standard_output()))
-    if repeats > 1:
-        show("\n".join(repeats_lines(document)))
+    if lines := [*(repeats_lines(document) if repeats > 1 else ()), *sensitivity_part(document)]:
+        show("\n".join(lines))
 
 
 def _agree(services: Services, specs: Sequence[RunSpec], budget: Decimal | None, *, yes: bool) -> None:
@@ -157,8 +185,8 @@ def _runs(services: Services, spec: RunSpec, masks: Sequence[int], repeats: int,
     """A run, with its repeats or under each of several masks."""
     if len(masks) < 2:
         return [spec] if repeats == 1 else _repeated(services, spec, repeats, whole=whole)
-    if repeats > 1:
-        raise click.UsageError("--repeats measures the noise of one level: give --mask a single one with it")
+    if repeats > 1 or not whole:
+        raise click.UsageError("--mask compares whole runs: leave out --light, and give one level with --repeats")
     named = [_named(spec, f"{spec.run}-mask{level}") for level in masks]
     return [replace(one, options=replace(spec.options, mask=m or None)) for one, m in zip(named, masks, strict=True)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from decimal import Decimal
 from functools import partial
+from itertools import chain
 
 import click
 
@@ -14,6 +15,7 @@ from tui.commands.report import page_target, write_file
 from tui.commands.study import played
 from tui.settings.invocation import Invocation, OptionOf, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
+from tui.shell.input_sensitivity import sensitivities, sensitivity_option, sensitivity_part
 from tui.text.console import show_document, standard_output
 
 OF_MODELS = ("--models",)
@@ -37,6 +39,7 @@ AGAIN = "the same command continues"
 @click.option("--scheduler", cls=OptionOf, of=OF_MODELS, **SCHEDULER)
 @click.option("--budget", cls=OptionOf, of=OF_MODELS, type=DOLLARS, metavar="USD", help="Maximum model cost.")
 @abstain_option
+@sensitivity_option
 @click.option("--out", metavar="FILE", help="Also write the page to an HTML file.")
 @yes_option
 def compare_command(
@@ -49,6 +52,7 @@ def compare_command(
     scheduler: str | None,
     budget: Decimal | None,
     abstain_limit: int,
+    sensitivity: bool,
     out: str | None,
     yes: bool,
 ) -> None:
@@ -60,6 +64,9 @@ def compare_command(
     95 % interval, "not distinguishable" and how many sessions or runs it would take, and how often they decide alike.
     Agents and owners with a model of their own keep it; what models ask alike is asked once. Several levels of --mask
     play every model under each. Called again it plays what is missing.
+
+    With --sensitivity 20 decisions of each model are re-run with the news flipped, the prices mirrored and the tickers
+    swapped (JSON: sensitivity): one that none of them moves was recalled, not made.
 
     Without --models it shows the books of the desk (a preset with combine = "books" and [owners.NAME] model) the same
     way.
@@ -76,7 +83,7 @@ def compare_command(
 
     target = None if out is None else page_target(out)
     if models is None:
-        if any(getattr(flags, one.name) for one in fields(flags)):
+        if sensitivity or any(getattr(flags, one.name) for one in fields(flags)):
             raise click.UsageError("the flags of a run need models: give --models A,B with them")
         from engine.app.model_comparison import compare_books
 
@@ -94,7 +101,10 @@ def compare_command(
         if budget is not None:
             services = replace(services, limit=SpendingLimit.of_dollars(services.config.budget, budget))
         document = played(partial(compare_models, services, prepared, jobs, scheduler=scheduler), AGAIN)
-    show_document(document, lambda: models_lines(document, standard_output().room))
+    if sensitivity:
+        runs = [one["runs"][0] for one in document["models"] if one["runs"]]
+        document["sensitivity"] = sensitivities(services, runs, yes=yes)
+    show_document(document, lambda: chain(models_lines(document, standard_output().room), sensitivity_part(document)))
     if target is not None:
         write_file(target, comparison_html(document, "Models side by side"))
     if document["interrupted"]:

@@ -53,6 +53,14 @@ def run_attribution_lines(document: Row, width: int) -> Iterator[Line]:
     )
 
 
+def sensitivity_lines(document: Row, width: int) -> Iterator[str]:
+    """The shares of a run's decisions that move with each input, and the verdict."""
+    count = counted(document["sample"], "decision")
+    yield f"Input sensitivity of {document['run']}: {count} again with an input altered, by {document['label']}"
+    yield from table_of(_MOVED, document["inputs"], max(width, WIDTH))
+    yield _VERDICTS[document["verdict"]]
+
+
 def _head(document: Row) -> list[tuple[str, str]]:
     return [
         ("Decided by", f"{document['label']} (preset {document['preset']})"),
@@ -107,3 +115,15 @@ _WORTH = (
     *_mean("mean_change", "MEAN CHANGE", "{:.2f}".format),
     *_mean("return_effect", "NEXT RETURN", lambda effect: f"{effect * 10_000:+.1f}"),
 )
+_ALTERED = {"news": "news flipped", "prices": "prices mirrored", "tickers": "tickers swapped"}
+_MOVED = (
+    Column("INPUT", lambda one: _ALTERED[one["input"]]),
+    Column("N", "moved.count", str),
+    *_mean("moved", "MOVED", "{:.0%}".format),
+    *_mean("mean_change", "MEAN CHANGE", "{:.2f}".format),
+)
+_VERDICTS = {
+    "made": "Decisions move with what they read.",
+    "recalled": "Neither news nor prices move any decision: they were recalled, not made.",
+    None: "No decision could be compared.",
+}

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 
 from engine.app.memory import memory_errors, memory_of_run, remembers, run_memory
 from engine.app.models.mask import mask_of
-from engine.app.models.models import ModelSet, build_models, recorded_briefing
+from engine.app.models.models import ModelSet, Through, build_models, recorded_briefing
 from engine.app.models.recorded_run import RecordedRun
 from engine.app.research.market_data import load_macro, load_run
 from engine.app.research.run_spec import preset_of, with_costs
@@ -27,6 +28,7 @@ from engine.domain.run import Briefing, RunSpec
 from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
+from engine.lab.altered_inputs import TICKERS, Swapped
 from engine.lab.decision_changes import Changes
 from engine.lab.recorded_turn import RecordedModel, RecordedTurn, backtest_turn, decide_again, desk_turn
 from engine.lab.window import on_convention
@@ -79,18 +81,20 @@ class DecidedAgain:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
     """The agents that decide again. `answers` are given again where the question is the same; `watch` puts another in
-    the place of the memory as it was."""
+    the place of the memory as it was, `through` wraps every model."""
 
     services: Services
     preset: Preset
     models: ModelSet
     answers: tuple[AnswerRecord, ...] = ()
     watch: Callable[[TradingMemory], TradingMemory] = lambda memory: memory
+    through: Through = lambda model: model
 
     async def decide(self, recorded: RecordedTurn, symbol: Symbol | None) -> DecidedAgain:
         """Decide on one symbol beside the orders of the others, or (None) on the whole batch."""
         run, records = recorded.run, list[AnswerRecord]()
-        replaying = {id(model): RecordedModel(model, self.answers) for model in self.models.models.values()}
+        every = self.models.models.values()
+        replaying = {id(model): self.through(RecordedModel(model, self.answers)) for model in every}
         asker = self.models.asker(run.spec, records.append, through=lambda model: replaying[id(model)])
         with self._memory(recorded) as (memory, notes):
             cycle = Cycle(self.preset, asker, recorded.inputs.market.calendars, memory=memory)
@@ -143,7 +147,14 @@ def decider_of(
     replayed = RecordedRun.of(reader, run.id, answers) if model == ModelKind.REPLAY else None
     mask = None if run.spec is None else mask_of(run.spec, market)
     models = build_models(services, preset, model, recorded=recorded, keys_on_demand=True, replayed=replayed, mask=mask)
-    return Decider(services=services, preset=preset, models=models, answers=answers if changes.model is None else ())
+    swapped = partial(Swapped, symbols=run.symbols)
+    return Decider(
+        services=services,
+        preset=preset,
+        models=models,
+        answers=answers if changes.model is None else (),
+        through=swapped if changes.altered == TICKERS else lambda model: model,
+    )
 
 
 def answers_of(trails: Iterable[Trail]) -> tuple[AnswerRecord, ...]:

@@ -47,6 +47,7 @@ from engine.errors import BudgetReached, DataError, MalformedData, MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.lab.altered_inputs import altered
 from engine.lab.decision_changes import Attribution, Changes, Redecided, arms_of, attributed, compared, order_changes
 from engine.lab.recorded_turn import Parity, RecordedTurn, data_changes, desk_turn
 from engine.market.as_of import MarketAsOf
@@ -110,7 +111,7 @@ async def _decided_again(
     reader, key = turns.reader, decisions[0].key
     run = reader.run(key.run)
     before = [trail(reader, made.key) for made in decisions]
-    recorded = await turns.of(key)
+    recorded = altered(await turns.of(key), changes.altered)
     decider = decider_of(services, reader, run, before, changes=changes, market=recorded.inputs.market)
     preset, models, notes = decider.preset, decider.models, tuple[str, ...]()
     async with aclosing(models):
@@ -170,7 +171,7 @@ async def _rehearsed(
     if replays(changes.model) or config.models.replay == ReplayMode.REPLAY_ONLY:
         return {}
     before = [trail(reader, made.key) for made in decisions]
-    turn = await turns.of(key)
+    turn = altered(await turns.of(key), changes.altered)
     decider = decider_of(services, reader, reader.run(key.run), before, changes=changes, market=turn.inputs.market)
     models = decider.models
     specs = {agent: parse_model_spec(model.spec, config.endpoints) for agent, model in models.models.items()}
