@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +20,7 @@ from engine.settings import places
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import ANSWERS
+from tui.commands import study
 
 SESSIONS = 23
 WINDOW = ("--symbols", "ORVL", "--preset", "finvision-no-reflection", "--from", "2025-03-03", "--to", "2025-04-02")
@@ -221,6 +223,22 @@ def test_the_sessions_before_and_after_a_cut_off_stand_apart(
     assert row["value"] == pytest.approx(row["after"]["mean"] - row["before"]["mean"])
     assert row["low"] < row["value"] < row["high"]
     assert "after the training cut-off" in run("study", str(grid), "--yes").out
+
+
+def test_ctrl_c_keeps_the_models_that_are_done(service: Models, run: Run) -> None:
+    command = ("compare", "--models", "near:buyer,near:idle", *WINDOW, "--yes", "--json")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(study, "interruptible", lambda: nullcontext(lambda: service.decided["idle"] > 2))
+        stopped = run(*command)
+    assert stopped.code == 130 and [row["name"] for row in stopped.json["models"]] == ["near:buyer"]
+    assert stopped.json["interrupted"] and stopped.json["pairs"] == []
+    whole = run(*command).json
+    assert whole["models"][0] == stopped.json["models"][0] and service.decided["idle"] == SESSIONS
+
+    with places.config_file().open("a") as config:
+        config.write('[models]\nreplay = "replay-only"\n')
+    missing = run("compare", "--models", "near:buyer,near:mute", *WINDOW)
+    assert missing.code == 65 and not service.decided["mute"], "recorded answers alone, and there are none"
 
 
 def test_several_masks_are_arms_of_their_own_and_a_studys_too(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
