@@ -55,6 +55,12 @@ class ChartReading(Answer):
             if read is not None
         )
 
+    def sentences(self) -> str:
+        """The readings as prose: trend and signal of each strategy."""
+        read = (one for one in (self.macd, self.kdj_rsi, self.bollinger) if one is not None)
+        parts = (shortened(text, 10) for one in read for text in (one.trend, one.signal))
+        return " ".join(f"{part.rstrip('.')}." for part in parts)
+
 
 CHART = Agent(
     name="chart",

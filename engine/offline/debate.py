@@ -64,11 +64,11 @@ def _text(view: CommentView, case: Case, way: int, read: float, named: Recollect
     advice, own = case.advice.value.capitalize(), view.own.advice.value
     judged = {
         0: f"{advice} is right by my reading too.",
-        1: f"{advice} leaves too small a position for me, who came to {own}.",
-        -1: f"{advice} leaves too large a position for me, who came to {own}.",
+        1: f"{advice} leaves too small a position; I came to {own}.",
+        -1: f"{advice} leaves too large a position; I came to {own}.",
     }[way]
-    leaning = "for it" if read > READS else "against it" if read < -READS else "neither way"
-    evidence = f"The memories that you show speak {leaning} as I weigh them."
+    leaning = "for a rise" if read > READS else "for a fall" if read < -READS else "neither way"
+    evidence = f"As I weigh them, the memories that you show speak {leaning}."
     if named is None:
         return f"{judged} {evidence}"
     quoted = ended(memory_sentence(named, 160) or clean(named.kind, 40))
@@ -125,9 +125,9 @@ def _confidence(view: ReconsiderView, comments: Sequence[Comment], *, changed: b
 def _reason(view: ReconsiderView, before: int, level: int) -> str:
     kept = clean(view.immediate.reason, 1200)
     if level == before:
-        return f"After the comments of the others I keep to {Advice.of_level(level).value}. {kept}"
+        return f"{kept} The others' comments change nothing about it."
     change = f"from {Advice.of_level(before).value} to {Advice.of_level(level).value}"
-    return f"The comments of the others move me {change}. At first: {kept}"
+    return f"The others' comments moved the advice {change}. At first: {kept}"
 
 
 def _reply(comments: Sequence[Comment], before: int, level: int) -> str:

@@ -15,8 +15,9 @@ from engine.agents.agent import Report
 from engine.agents.chart import ChartReading
 from engine.agents.decision import DecisionView
 from engine.agents.reflections import PerformanceReflection, SignalReflection
-from engine.agents.rendering import money, percent
+from engine.agents.rendering import money, percent, signed_percent
 from engine.domain.decision import Action, SizingRule
+from engine.offline.reading import ended
 from engine.settings.values import Band
 
 _CAUTION = {"aggressive": -1, "moderate": 0, "conservative": 1}
@@ -108,7 +109,7 @@ def _reversal(case: Case) -> Choice | None:
     if case.chart.oversold and case.chart.trend > -3:
         return None
     size = 4 - case.outlook + max(0, case.lessons.caution)
-    return _sale(case, rule, size, band, "the trend has turned and signals confirm it")
+    return _sale(case, rule, size, band, "the trend has turned down and the signals confirm it")
 
 
 def _secure_gains(case: Case) -> Choice | None:
@@ -120,10 +121,10 @@ def _secure_gains(case: Case) -> Choice | None:
         return None
     if holding.unrealized_fraction > sizing.gain_over_cost:
         rule = SizingRule.GAIN_OVER_COST
-        why = f"the position is {percent(holding.unrealized_fraction)} over cost and the price is stretched"
+        why = f"the position is {percent(holding.unrealized_fraction)} above cost and the price looks stretched"
     elif case.view.holding.gains_in_a_row >= sizing.gains_in_a_row:
         rule = SizingRule.GAINS_IN_A_ROW
-        why = f"{case.view.holding.gains_in_a_row} sessions of gains in a row have stretched the price"
+        why = f"{case.view.holding.gains_in_a_row} gains in a row have stretched the price"
     else:
         return None
     band = sizing.sell.get(rule)
@@ -137,7 +138,7 @@ def _strong_uptrend(case: Case) -> Choice | None:
     if band is None or case.chart.trend < 2 or case.outlook < bar or case.chart.overbought >= 2:
         return None
     size = 2 + case.outlook - case.chart.overbought - case.lessons.caution + case.lessons.misses_rises
-    return _purchase(case, rule, size, band, "a strong rise is on and nothing speaks of a turn")
+    return _purchase(case, rule, size, band, "the uptrend is strong and nothing points to a reversal")
 
 
 def _dip(case: Case) -> Choice | None:
@@ -147,12 +148,12 @@ def _dip(case: Case) -> Choice | None:
     if band is None or not fallen_back or case.chart.trend < 0 or case.news < 0 or case.chart.overbought:
         return None
     size = 3 + case.news + min(1, case.chart.signal) - case.lessons.caution - case.lessons.buys_too_early
-    return _purchase(case, rule, size, band, "the price has fallen back inside a rise that is whole")
+    return _purchase(case, rule, size, band, "the price has pulled back within an intact uptrend")
 
 
 def _hold(case: Case) -> Choice:
     if case.chart.trend > 0 and case.outlook > 0:
-        return Choice("HOLD", SizingRule.UPTREND_GOES_ON, 0, "the rise goes on and nothing calls for more")
+        return Choice("HOLD", SizingRule.UPTREND_GOES_ON, 0, "the uptrend goes on and nothing calls for more")
     return Choice("HOLD", SizingRule.UNCERTAINTY, 0, "the evidence is too mixed or too thin to act on")
 
 
@@ -187,10 +188,10 @@ def grounds(case: Case) -> Iterator[str]:
     """The evidence: a line per kind, quoting the reports."""
     view = case.view
     if view.chart is not None:
-        yield f"Chart (trend {case.chart.trend:+d}, signals {case.chart.signal:+d}): {'. '.join(view.chart.lines())}."
+        yield f"Chart: {view.chart.sentences()}"
     if view.news is not None:
         points = [*view.news.positive[:1], *view.news.negative[:1]] or view.news.summary[:1]
-        yield f"News, {view.news.sentiment}: {view.news.reason} {' '.join(points)}"
+        yield f"News, {view.news.sentiment}: {' '.join(map(ended, (view.news.reason, *points)))}"
     yield from _reviews(view)
     yield from map(report_text, view.reports)
     if case.lessons != Lessons():
@@ -218,9 +219,9 @@ def position_text(view: DecisionView) -> str:
     holding = view.holding
     position = "nothing held"
     if holding.shares:
-        position = f"price {money(holding.price)} against an average cost of {money(holding.average_cost)}"
-        position += f" ({percent(holding.unrealized_fraction)})"
-    return f"{position}; cash {percent(holding.cash_fraction)} of the portfolio"
+        position = f"bought at {money(holding.average_cost)} on average, now {money(holding.price)}"
+        position += f" ({signed_percent(holding.unrealized_fraction)})"
+    return f"{position}; {percent(holding.cash_fraction)} of the portfolio in cash"
 
 
 def _learnt(lessons: Lessons) -> Iterator[str]:

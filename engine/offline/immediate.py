@@ -10,9 +10,9 @@ from typing import Any
 from engine.agents.immediate import ImmediateView
 from engine.agents.rendering import percent, signed_percent
 from engine.domain.decision import LAYERS, Advice, Recollection
-from engine.market.figures import MOMENTUM_SESSIONS
+from engine.market.figures import MOMENTUM_SESSIONS, PriceMove
 from engine.offline.decision import leaning_of, report_text
-from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, tone
+from engine.offline.memories import LayerLeaning, is_reflection, lean_by_layer, memory_sentence, tone
 from engine.offline.reading import clean, ended
 
 FULL_MOMENTUM = 0.02
@@ -92,12 +92,17 @@ def _total(view: ImmediateView, layers: Sequence[LayerLeaning]) -> float:
 def _trend(view: ImmediateView) -> float:
     """The trend of the price from -1 to 1: momentum, or for a character with a horizon the change over the longest span
     within it, which counts in full from as much as momentum does, by the root of time."""
-    spans = [move for move in view.figures.moves if MOMENTUM_SESSIONS < move.horizon_days <= (view.traits.horizon or 0)]
-    if not spans:
+    longest = _longest(view)
+    if longest is None:
         return max(-1.0, min(1.0, (view.facts.momentum or 0.0) / FULL_MOMENTUM))
-    longest = max(spans, key=lambda move: move.horizon_days)
     full = FULL_MOMENTUM * sqrt(longest.horizon_days / MOMENTUM_SESSIONS)
     return max(-1.0, min(1.0, longest.change / full))
+
+
+def _longest(view: ImmediateView) -> PriceMove | None:
+    """The move over the longest span within a character's horizon, beyond that of momentum."""
+    spans = [move for move in view.figures.moves if MOMENTUM_SESSIONS < move.horizon_days <= (view.traits.horizon or 0)]
+    return max(spans, key=lambda move: move.horizon_days, default=None)
 
 
 def _fund_side(view: ImmediateView) -> int:
@@ -119,33 +124,35 @@ def _signals(layers: Sequence[LayerLeaning]) -> Mapping[str, str]:
 
 
 def _reason(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
-    word = {1: "More", -1: "Less", 0: "No change"}[way]
-    yield f"{word} of {view.symbol}: {_momentum(view)}. {ended(clean(view.facts.risk, 200) or 'No risk character')}"
+    advice = {1: f"Buy {view.symbol}", -1: f"Sell {view.symbol}", 0: f"Leave {view.symbol} as it is"}[way]
+    against = way * view.traits.weight("prices") * _trend(view) < 0
+    yield f"{advice}{', although' if against else ':'} the price {_momentum(view)}."
+    nature = clean(view.facts.risk, 200).partition(":")[0]
+    if nature.startswith("You are "):
+        yield f"Advised as {nature.removeprefix('You are ')}."
     yield from _layer_lines(layers, way)
     if view.shares:
         worth = f"{percent(view.weight)} of the portfolio"
-        yield f"Held: {view.shares:.2f} shares, {worth}, {signed_percent(view.profit)} against their cost."
+        yield f"The position is {view.shares:.2f} shares, {worth}, {signed_percent(view.profit)} against its cost."
     yield from map(report_text, view.reports)
     if view.fund is not None:
         yield f"The reference fund {view.fund.fund} changed its shares by {signed_percent(view.fund.change)}."
     if view.extended is not None:
-        yield f"The last period: {ended(clean(view.extended.self_evaluation, 200))}"
+        yield f"Last period: {ended(clean(view.extended.self_evaluation, 200))}"
 
 
 def _explanation(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
-    verb = {1: "rose", -1: "fell", 0: "stood still"}[way]
-    moved = signed_percent(view.next_move or 0.0)
-    yield f"The price of {view.symbol} then {verb} ({moved}); before, {_momentum(view)}."
+    yield f"The price of {view.symbol} then {_moved(view.next_move or 0.0)}; before that it {_momentum(view)}."
     foretold = [memory for layer in layers for memory in layer.strongest(way, 1)]
     against = [memory for layer in layers for memory in layer.strongest(-way, 1)] if way else []
     if foretold and way:
-        yield f"Foretold by: {_quoted(foretold[0])}"
+        yield f"Memory spoke for it: {_quoted(foretold[0])}"
     if against:
-        yield f"Against it spoke: {_quoted(against[0])}"
+        yield f"Memory spoke against it: {_quoted(against[0])}"
     if not foretold:
-        yield "Nothing that memory holds foretold it."
+        yield "Nothing in memory spoke for it."
     elif against:
-        yield "What foretold it weighed more." if len(foretold) >= len(against) else "It came against most memories."
+        yield "What spoke for it weighed more." if len(foretold) >= len(against) else "It went against most memories."
 
 
 def _layer_lines(layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
@@ -156,18 +163,24 @@ def _layer_lines(layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
 
 def _layer_line(layer: LayerLeaning, way: int) -> str:
     lean = tone([layer])
-    side = "for it" if lean > SIDED else "against it" if lean < -SIDED else "neither way"
+    side = "for a rise" if lean > SIDED else "for a fall" if lean < -SIDED else "neither way"
     said = layer.strongest(way, 1) or layer.strongest(0, 1)
-    return f"The {layer.layer} memory speaks {side}{f': {_quoted(said[0])}' if said else '.'}"
+    # A reflection quotes what was read before, and that again what was read before it.
+    quoted = f": {_quoted(said[0])}" if said and not is_reflection(said[0]) else "."
+    return f"The {layer.layer} memory speaks {side}{quoted}"
 
 
 def _quoted(memory: Recollection) -> str:
-    return f"{memory.session}, {clean(memory.kind, 40)}: {ended(memory_sentence(memory, 220))}"
+    return f"{clean(memory.kind, 40)} of {memory.session}, {ended(memory_sentence(memory, 220))}"
 
 
 def _momentum(view: ImmediateView) -> str:
+    if (longest := _longest(view)) is not None:
+        return f"{_moved(longest.change)} over {longest.horizon_days} sessions"
     moved = view.facts.momentum
-    if moved is None:
-        return "the momentum is not known"
-    word = "positive" if moved > 0 else "negative" if moved < 0 else "flat"
-    return f"the momentum is {word} ({signed_percent(moved)} over {view.facts.sessions} sessions)"
+    return "has no history yet" if moved is None else f"{_moved(moved)} over {view.facts.sessions} sessions"
+
+
+def _moved(change: float) -> str:
+    """`rose 1.72%`, `stood still`."""
+    return f"{'rose' if change > 0 else 'fell'} {percent(abs(change))}" if change else "stood still"

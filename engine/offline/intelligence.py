@@ -189,8 +189,8 @@ def _summary(
     left = f"; {view.left_out} more could not be read" if view.left_out else ""
     if judged:
         yield (
-            f"Of {counted(len(judged), 'item')} {len(good)} speak for {view.symbol}, {len(bad)} against it, "
-            f"{unrelated} do not concern it{left}."
+            f"Of {counted(len(judged), 'item')}, {len(good)} for {view.symbol}, {len(bad)} against it, "
+            f"{unrelated} about others{left}."
         )
     else:
         yield f"Nothing new came in about {view.symbol}{left}."
@@ -198,10 +198,10 @@ def _summary(
         if side:
             yield f"{name}: {' '.join(ended(one.text) for one in side[:QUOTED])}"
     if not good and not bad and concerning:
-        yield f"Said without a side: {ended(concerning[0].text)}"
+        yield f"Without a side: {ended(concerning[0].text)}"
     if view.prices:
         moved = f"{signed_percent(total_change(view.prices))} over {counted(len(view.prices), 'session')}"
-        yield f"The market was lately {market}: {moved} to {view.prices[-1].close:.2f}."
+        yield f"The market has lately been {market}: {moved} to {view.prices[-1].close:.2f}."
     else:
         yield "How the market took the last sessions is not known."
 

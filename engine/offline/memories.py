@@ -12,6 +12,7 @@ from engine.agents.agent import by_layer, plain, shown_text
 from engine.agents.character import NO_TRAITS, Traits
 from engine.agents.past import PastView
 from engine.domain.decision import INSIGHT, Recollection
+from engine.domain.text import counted
 from engine.offline.reading import TAKES_SIDE, Reading, clean, ended, main_sentence, read, read_figure
 
 LIFETIME_DAYS: Mapping[str, int] = {"shallow": 30, "intermediate": 180, "deep": 550, "reflection": 365}
@@ -72,8 +73,8 @@ def _summary(view: PastView, memories: Sequence[Recollection], valid: Sequence[R
     good, bad = sum(side > 0 for side in sides), sum(side < 0 for side in sides)
     first, last = min(m.session for m in memories), max(m.session for m in memories)
     yield (
-        f"Of {len(memories)} memories from {first} to {last} {len(valid)} still hold: {good} speak for {view.symbol}, "
-        f"{bad} against it."
+        f"{len(valid)} of {counted(len(memories), 'memory', 'memories')} still hold: {good} for {view.symbol}, "
+        f"{bad} against it, from {first} to {last}."
     )
     for memory in _best_of_each_layer(valid):
         if sentence := memory_sentence(memory):

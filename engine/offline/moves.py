@@ -13,7 +13,7 @@ from engine.agents.chart import ChartView
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
 from engine.agents.reflections import LowLevelView
-from engine.agents.rendering import signed_percent
+from engine.agents.rendering import percent, signed_percent
 from engine.domain.chart import ChartSpec, Line, Series
 from engine.domain.text import counted
 from engine.market.figures import HORIZONS, PriceMove
@@ -29,12 +29,12 @@ _NAMED = 3
 _TERMS = ("short", "medium", "long")
 _SIGNS = {"positive": 1, "negative": -1, "neutral": 0, "bullish": 1, "bearish": -1}
 _ADVICE: Mapping[tuple[int, int], str] = {
-    (1, 1): "news of this kind carries the price, go with it",
-    (1, -1): "good news alone does not carry the price, wait until the price confirms it",
-    (-1, -1): "news of this kind weighs on the price, hold less of it at once",
-    (-1, 1): "the price shrugs such news off, do not sell on it alone",
+    (1, 1): "when news of this kind carries the price, go with it",
+    (1, -1): "when good news alone does not carry the price, wait until the price confirms it",
+    (-1, -1): "when news of this kind weighs on the price, hold less of it at once",
+    (-1, 1): "when the price shrugs such news off, do not sell on it alone",
 }
-_NO_MOVE = "the price waits for more, do nothing on this alone"
+_NO_MOVE = "when the price waits for more, do nothing on this alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +108,17 @@ def _analysis(view: LowLevelView, span: int, event: _Event, state: str) -> str:
     moved = "; ".join(_move_text(move) for move in moves)
     way = _way(next((move for move in moves if move.hindsight), moves[-1]).change)
     if not event.balance:
-        why = "no item speaks of this horizon"
+        why = "without news"
         if event.quote:
-            why = f"no item of this horizon takes a side ({event.quote})"
+            why = f"on news that takes no side ({event.quote})"
     elif not way:
         why = f"the {_side(event)} news did not move it: {event.quote}"
     elif (event.balance > 0) == (way > 0):
-        why = f"that is what the {_side(event)} news asks for: {event.quote}"
+        why = f"in line with the {_side(event)} news: {event.quote}"
     else:
-        why = f"that goes against the {_side(event)} news, which was known already or weighed less: {event.quote}"
+        why = f"despite the {_side(event)} news, which was known already or weighed less: {event.quote}"
     earlier = _earlier(view) if span == HORIZONS[-1] else ""
-    return f"The price {moved}; {why}. The chart says: {state}.{earlier}"
+    return f"The price {moved}, {ended(why)} The chart says: {state}.{earlier}"
 
 
 def _earlier(view: LowLevelView) -> str:
@@ -144,9 +144,8 @@ def _advice(event: _Event, state: str, way: int) -> str:
     side = (event.balance > 0) - (event.balance < 0)
     if side or not way:
         return _ADVICE.get((side, way), _NO_MOVE)
-    moves = (
-        f"the price {'rises' if way > 0 else 'falls'} {'on news that takes no side' if event.quote else 'without news'}"
-    )
+    news = "on news that takes no side" if event.quote else "without news"
+    moves = f"when the price {'rises' if way > 0 else 'falls'} {news}"
     trend = ("uptrend" in state.lower()) - ("downtrend" in state.lower())
     if not trend:
         return f"{moves} or a trend, do nothing on either alone"
@@ -161,7 +160,12 @@ def _main_move(view: LowLevelView) -> PriceMove | None:
 
 def _move_text(move: PriceMove) -> str:
     then = "then " if move.hindsight else ""
-    return f"{then}{_verb(move.change)} ({signed_percent(move.change)}) over {counted(move.horizon_days, 'session')}"
+    return f"{then}{_moved(move.change)} over {counted(move.horizon_days, 'session')}"
+
+
+def _moved(change: float) -> str:
+    """`rose 1.72%`, `stood still (+0.04%)`."""
+    return f"{_verb(change)} {percent(abs(change))}" if _way(change) else f"{_verb(change)} ({signed_percent(change)})"
 
 
 def _verb(change: float) -> str:
@@ -178,8 +182,11 @@ def _side(event: _Event) -> str:
 
 FRESH = 3
 """Sessions for which a crossover counts as fresh."""
-_SIDES = {"Buy": "bullish", "Oversold dip": "bullish", "Sell": "bearish", "Overbought": "bearish"}
-TOO_FEW = {"trend": "Too few sessions to say", "signal": "None"}
+_SIDES = {
+    **dict.fromkeys(("Buy", "Oversold dip", "Uptrend", "Strong uptrend", "Recovery"), "bullish"),
+    **dict.fromkeys(("Sell", "Overbought", "Downtrend", "Strong downtrend", "Pullback"), "bearish"),
+}
+TOO_FEW = {"trend": "Too few sessions to say", "signal": "No signal"}
 
 
 def read_chart(view: ChartView) -> Mapping[str, Any]:
@@ -194,7 +201,7 @@ def read_chart(view: ChartView) -> Mapping[str, Any]:
 
 
 def _sided(reading: Mapping[str, str]) -> Mapping[str, str]:
-    """A reading with the side of its signal, which begins with what it advises."""
+    """A reading with the side of its signal, which begins with what it advises, or with the trend that goes on."""
     return {**reading, "side": _SIDES.get(reading["signal"].partition(":")[0], "neutral")}
 
 
@@ -204,14 +211,14 @@ def _macd(chart: ChartSpec) -> Mapping[str, str]:
         return TOO_FEW
     gaps = [a - b for a, b in zip(line, signal, strict=True)]
     above = gaps[-1] > 0
-    side, gap = "above" if above else "below", "growing" if abs(gaps[-1]) > abs(gaps[-2]) else "narrowing"
+    side, gap = "above" if above else "below", "widening" if abs(gaps[-1]) > abs(gaps[-2]) else "narrowing"
     word = ("Uptrend" if line[-1] > 0 else "Recovery") if above else ("Pullback" if line[-1] > 0 else "Downtrend")
-    trend = f"{word}: MACD {_price(line[-1])} {side} signal {_price(signal[-1])}, gap {gap}"
+    trend = f"{word}: MACD {_price(line[-1])} is {side} its signal line, gap {gap}"
     ago = _crossed_ago(gaps)
     if ago is None:
-        return {"trend": trend, "signal": f"No crossover, {'bullish' if above else 'bearish'} side"}
-    when = "this session" if ago == 0 else f"{ago} sessions ago" if ago > 1 else "one session ago"
-    return {"trend": trend, "signal": f"Buy: bullish crossover {when}" if above else f"Sell: bearish crossover {when}"}
+        return {"trend": trend, "signal": f"{word}: MACD stays {side} its signal line"}
+    when = "this session" if ago == 0 else f"{counted(ago, 'session')} ago"
+    return {"trend": trend, "signal": f"{'Buy' if above else 'Sell'}: MACD crossed {side} its signal line {when}"}
 
 
 def _kdj_rsi(chart: ChartSpec) -> Mapping[str, str]:
@@ -222,17 +229,17 @@ def _kdj_rsi(chart: ChartSpec) -> Mapping[str, str]:
     strength = rsi[-1]
     mood = "bullish" if strength >= 50 else "bearish"
     mood = "overbought" if strength >= 70 else "oversold" if strength <= 30 else mood
-    trend = f"RSI {strength:.1f} {mood}, K {k[-1]:.1f} {'above' if k[-1] > d[-1] else 'below'} D {d[-1]:.1f}"
+    trend = f"RSI at {strength:.1f} is {mood}, K {k[-1]:.1f} {'above' if k[-1] > d[-1] else 'below'} D {d[-1]:.1f}"
     ago = _crossed_ago([a - b for a, b in zip(k, d, strict=True)])
     if ago is None:
-        return {"trend": trend, "signal": "None: KDJ lines have not crossed"}
+        return {"trend": trend, "signal": "No new crossover of K and D"}
     up = k[-1] > d[-1]
     if up and min(k[-1], d[-1]) < 50 and strength < 60:
-        signal = f"Buy: K crossed above D, RSI {strength:.1f} confirms"
+        signal = f"Buy: K crossed above D with RSI at {strength:.1f}"
     elif not up and max(k[-1], d[-1]) > 70 and strength > 60:
-        signal = f"Sell: K crossed under D, RSI {strength:.1f} confirms"
+        signal = f"Sell: K crossed below D with RSI at {strength:.1f}"
     else:
-        signal = "None: RSI denies the KDJ crossing"
+        signal = "K crossed D, but RSI does not confirm"
     return {"trend": trend, "signal": signal}
 
 
@@ -244,29 +251,36 @@ def _bollinger(chart: ChartSpec) -> Mapping[str, str] | None:
     close = chart.candles.close[-1]
     width = upper[-1] - lower[-1]
     place = (close - lower[-1]) / width if width else 0.5
-    return {"trend": _trend(close, short, long), "signal": _reversion(close, place, lower[-1], upper[-1])}
+    trend = _trend(close, short, long)
+    return {"trend": trend, "signal": _reversion(place, lower[-1], upper[-1], trend.partition(":")[0])}
 
 
 def _trend(close: float, short: Sequence[float], long: Sequence[float]) -> str:
     """The trend by the two moving averages, the longer one's slope over five sessions included."""
     if not long:
-        return "Uptrend: close above SMA 10" if close > short[-1] else "Downtrend: close below SMA 10"
+        return (
+            "Uptrend: close above the 10-session average"
+            if close > short[-1]
+            else "Downtrend: close below the 10-session average"
+        )
     rising = long[-1] > long[max(-6, -len(long))]
     if close > short[-1] > long[-1] and rising:
-        return "Strong uptrend: close above SMA 10 above SMA 50"
+        return "Strong uptrend: close above the rising 10- and 50-session averages"
     if close > long[-1]:
-        return f"Uptrend: close above SMA 50, {'above' if close > short[-1] else 'below'} SMA 10"
+        both = "Uptrend: close above the 10- and 50-session averages"
+        return both if close > short[-1] else "Uptrend: close above the 50-session average, below the 10-session one"
     if rising and close > 0.97 * long[-1]:
-        return "Mixed: close just below rising SMA 50"
-    return "Strong downtrend: close below SMA 10 and SMA 50" if close < short[-1] else "Downtrend: close below SMA 50"
+        return "Mixed: close just below the rising 50-session average"
+    both = "Strong downtrend: close below the 10- and 50-session averages"
+    return both if close < short[-1] else "Downtrend: close below the 50-session average"
 
 
-def _reversion(close: float, place: float, lower: float, upper: float) -> str:
+def _reversion(place: float, lower: float, upper: float, trend: str) -> str:
     if place >= 0.97:
-        return f"Overbought: close {_price(close)} at upper band {_price(upper)}"
+        return f"Overbought: the close is at the upper Bollinger band, {_price(upper)}"
     if place <= 0.15:
-        return f"Oversold dip: close {_price(close)} near lower band {_price(lower)}"
-    return f"None: close {_price(close)} between the bands"
+        return f"Oversold dip: the close is near the lower band, {_price(lower)}"
+    return f"{trend}: the close has room between the Bollinger bands"
 
 
 def _crossed_ago(gaps: Sequence[float]) -> int | None:

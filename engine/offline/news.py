@@ -77,9 +77,9 @@ def _news_reason(items: Sequence[Reading], balance: float, positive: Sequence[st
         return "No item is about the company itself."
     good, bad = _sides(items)
     weight = (positive if balance > 0 else negative)[:1]
-    most = f"; most weight: {plain(weight[0], 160)}" if weight else ""
+    most = f"; the weightiest: {plain(weight[0], 160)}" if weight else ""
     verb = "speaks" if good == 1 else "speak"
-    return f"{counted(good, 'item')} {verb} for it, {bad} against, of {len(items)}; balance {balance:+.2f}{most}"
+    return f"Of {counted(len(items), 'item')} {good} {verb} for it and {bad} against it{most}"
 
 
 def _findings(items: Iterable[Reading]) -> list[_Finding]:

@@ -62,9 +62,10 @@ def _effectiveness(outcomes: Sequence[Outcome]) -> str:
     mean = sum((o.reward for o in outcomes), Decimal(0)) / max(1, len(outcomes)) * 100
     judged = [o for o in outcomes if o.action in (Action.BUY, Action.SELL) and o.reward]
     if not judged:
-        return f"No trades to judge, mean reward {mean:+.3f}%"
+        return f"No trades to judge, {mean:+.3f}% a session on average"
     right = sum((o.reward > 0) == (o.action is Action.BUY) for o in judged)
-    return f"{_rating(right / len(judged))}: {right} of {len(judged)} trades right, mean reward {mean:+.3f}%"
+    trades = f"{right} of {counted(len(judged), 'trade')} right"
+    return f"{_rating(right / len(judged))}: {trades}, {mean:+.3f}% a session on average"
 
 
 def _rating(share: float) -> str:
@@ -95,8 +96,8 @@ def _return_trend(outcomes: Sequence[Outcome]) -> str:
     first, last = outcomes[0].cumulative - outcomes[0].reward, outcomes[-1].cumulative
     change = (last - first) * 100
     word = "Rising" if change > Decimal("0.05") else "Falling" if change < Decimal("-0.05") else "Flat"
-    moved = "" if (move := _asset_move(outcomes)) is None else f", the asset {move:+.2f}%"
-    return f"{word}: cumulative {last * 100:+.2f}%, {change:+.2f} points over the term{moved}"
+    moved = "" if (move := _asset_move(outcomes)) is None else f", while the asset moved {move:+.2f}%"
+    return f"{word}: {change:+.2f} points to {last * 100:+.2f}%{moved}"
 
 
 def on_signals(view: SignalView) -> Mapping[str, Any]:
@@ -118,21 +119,23 @@ def on_signals(view: SignalView) -> Mapping[str, Any]:
 
 def _against_trend(closes: Sequence[float], markers: Sequence[Marker]) -> str:
     change = _percent(closes[0], closes[-1])
-    word = "rose" if change > 1 else "fell" if change < -1 else "went sideways"
+    word = f"went sideways ({change:+.2f}%)"
+    if abs(change) > 1:
+        word = f"{'rose' if change > 0 else 'fell'} {abs(change):.2f}%"
     buys = [m.price for m in markers if m.side == Action.BUY]
     sells = [m.price for m in markers if m.side == Action.SELL]
-    text = f"The price {word} ({change:+.2f}%) to {closes[-1]:.2f} over {len(closes)} sessions"
-    text += f"; {len(buys)} buys at {sum(buys) / len(buys):.2f} on average" if buys else "; no buys"
-    return text + (f", {len(sells)} sells at {sum(sells) / len(sells):.2f}." if sells else ", no sells.")
+    text = f"The price {word} to {closes[-1]:.2f} over {len(closes)} sessions"
+    text += f"; {counted(len(buys), 'buy')} at {sum(buys) / len(buys):.2f} on average" if buys else "; no buys"
+    return text + (f", {counted(len(sells), 'sell')} at {sum(sells) / len(sells):.2f}." if sells else ", no sells.")
 
 
 def _of_signals(closes: Sequence[float], markers: Sequence[Marker]) -> str:
     text, right_of_all, judged_of_all = [], 0, 0
-    for side, name in ((Action.BUY, "buys"), (Action.SELL, "sells")):
+    for side, name in ((Action.BUY, "buy"), (Action.SELL, "sell")):
         moves = [_after(closes, m) for m in markers if m.side == side and m.index < len(closes) - 1]
         right = sum((move > 0) == (side is Action.BUY) for move in moves)
         if moves:
-            text.append(f"{right} of {len(moves)} {name} right (mean move {sum(moves) / len(moves):+.2f}%)")
+            text.append(f"{right} of {counted(len(moves), name)} right ({sum(moves) / len(moves):+.2f}% on average)")
         right_of_all, judged_of_all = right_of_all + right, judged_of_all + len(moves)
     if not judged_of_all:
         return "No signal is old enough to judge."
@@ -251,8 +254,8 @@ def _judged(view: HighLevelView) -> Iterator[_Judged]:
 def _why(one: _Judged) -> str:
     outcome = one.outcome
     size = f" {outcome.size.normalize():f}%" if outcome.size else ""
-    earned = f"the reward was {outcome.reward * 100:+.3f}%"
-    return f"{outcome.action}{size} at {one.close:.2f} on {one.factor}; the price then {one.moved}, {earned}."
+    earned = f"{'lost' if outcome.reward < 0 else 'earned'} {abs(outcome.reward) * 100:.3f}%"
+    return f"{outcome.action}{size} at {one.close:.2f} ({one.factor}) {earned}; the price then {one.moved}."
 
 
 def _improvements(judged: Sequence[_Judged]) -> Iterator[str]:
@@ -295,9 +298,10 @@ def _lessons(view: HighLevelView, judged: Sequence[_Judged]) -> Iterator[str]:
     for (factor, action), rows in ranked[:LESSONS]:
         right = sum(one.right for one in rows)
         mean = sum(one.move for one in rows) / len(rows)
+        by = "" if factor == "no rule" else f" on '{factor}'"
         yield (
-            f"{action} of {view.symbol} on {factor} was right {right} of {counted(len(rows), 'time')} up to "
-            f"{view.session}, the price moved {mean:+.2f}% on average: {_advice(action, right, len(rows))}."
+            f"{action} of {view.symbol}{by} was right {right} of {counted(len(rows), 'time')} up to "
+            f"{view.session}; the price then moved {mean:+.2f}% on average: {_advice(action, right, len(rows))}."
         )
 
 
@@ -353,8 +357,8 @@ def _evaluation(outcomes: Sequence[Outcome]) -> str:
     word = "Good" if earned > 0 and 2 * good >= len(outcomes) else "Poor" if earned < 0 else "Mixed"
     # Of a period without a reward every review says the same, and is kept once.
     move = _asset_move(outcomes) if any(o.reward for o in outcomes) else None
-    moved = "" if move is None else f", while the asset itself moved {move:+.2f}%"
-    return f"{word}: {good} of {counted(len(outcomes), 'session')} earned, all together {earned:+.3f}%{moved}."
+    moved = "" if move is None else f", while the asset moved {move:+.2f}%"
+    return f"{word}: {good} of {counted(len(outcomes), 'session')} earned, {earned:+.3f}% in all{moved}."
 
 
 def _asset_move(outcomes: Sequence[Outcome]) -> Decimal | None:
@@ -377,8 +381,8 @@ CITED = 2
 """Memories cited of each layer."""
 SIDE = 0.3
 """Smallest balance by weight at which the intelligence of the day takes a side."""
-_WORDS = {1: "Positive", -1: "Negative", 0: "Mixed"}
-_LEANINGS = {1: "speaks for it", -1: "speaks against it", 0: "takes no side"}
+_WORDS = {1: "positive", -1: "negative", 0: "mixed"}
+_LEANINGS = {1: "speaks for a rise", -1: "speaks for a fall", 0: "takes no side"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -516,30 +520,31 @@ def _cited(layers: Sequence[LayerLeaning], action: str) -> list[Recollection]:
 
 
 def _sentiment(view: FindingsView, weighed: Weighed) -> str:
-    parts = ["No intelligence of today"]
+    parts = ["There is no news of today"]
     if view.intelligence is not None:
         items = sorted((i for i in view.intelligence.items if i.concerns_company), key=lambda item: -item.weight)
-        quote = f": {clean(items[0].summary)}" if items else ", nothing concerns the company"
-        parts = [f"{_WORDS[weighed.today]}{quote}", f"the market was lately {view.intelligence.recent_market}"]
+        told = f"The day's items are {_WORDS[weighed.today]} on balance: {clean(items[0].summary)}" if items else ""
+        market = f"The market has lately been {view.intelligence.recent_market}"
+        parts = [told or "Nothing of today concerns the company", market]
     elif view.news is not None:
-        parts = [f"News {view.news.sentiment}: {clean(view.news.reason)}"]
+        parts = [f"The news is {view.news.sentiment}: {clean(view.news.reason)}"]
     if weighed.layers or view.past is not None:
-        parts.append(f"memory {_LEANINGS[weighed.memory]}, once its usual praise is deducted")
+        parts.append(f"Memory {_LEANINGS[weighed.memory]}")
     if view.past is not None:
-        parts.append(f"of the past: {clean(view.past.summary)}")
-    return "; ".join(parts)
+        parts.append(clean(view.past.summary.partition("\n")[0]))
+    return " ".join(map(ended, parts))
 
 
 def _price_view(view: FindingsView, case: Case) -> str:
     trend = case.chart.trend
-    label = "Bullish" if trend > 0 else "Bearish" if trend < 0 else "Neither bullish nor bearish"
+    label = "The trend is up" if trend > 0 else "The trend is down" if trend < 0 else "There is no clear trend"
     if view.low_level is not None:
         return f"{label}. {clean(view.low_level.short_term, 400)} {clean(view.low_level.medium_term, 400)}"
     if view.chart is not None:
-        return f"{label}: {'. '.join(view.chart.lines())}"
+        return f"{label}. {view.chart.sentences()}"
     if view.immediate is not None:
-        return f"{label}: {clean(view.immediate.reason, 600)}"
-    return f"{label}: {view.holding.gains_in_a_row} sessions of gains in a row"
+        return f"{label}. {clean(view.immediate.reason, 600)}"
+    return f"{label}, after {counted(view.holding.gains_in_a_row, 'gain')} in a row"
 
 
 def _lessons_text(view: FindingsView, layers: Sequence[LayerLeaning]) -> str:
@@ -557,14 +562,15 @@ def _lessons_text(view: FindingsView, layers: Sequence[LayerLeaning]) -> str:
 
 def _indicators(view: FindingsView, weighed: Weighed) -> str:
     if not view.tools:
-        return "No tool and no expert has spoken"
-    label = {1: "for a purchase", -1: "for a sale", 0: "neither way"}[(weighed.tools > 0) - (weighed.tools < 0)]
-    return f"Together {label}. {' '.join(ended(clean(f'{tool.name}: {tool.explanation}', 400)) for tool in view.tools)}"
+        return "There is no signal of a tool or an expert"
+    label = {1: "buy", -1: "sell", 0: "do nothing"}[(weighed.tools > 0) - (weighed.tools < 0)]
+    said = (ended(clean(f"{tool.name}: {tool.explanation}", 400)) for tool in view.tools)
+    return f"On balance they say {label}. {' '.join(said)}"
 
 
 def _evidence_lines(view: FindingsView, weighed: Weighed, cited: Sequence[Recollection]) -> Iterator[str]:
     if view.intelligence is not None:
-        yield f"Intelligence: {ended(_sentiment(view, weighed))}"
+        yield f"Intelligence: {_sentiment(view, weighed)}"
     if view.low_level is not None:
         yield f"Moves: {clean(view.low_level.lesson, 500)}"
     if view.tools:

@@ -112,11 +112,17 @@ def reason_words(action: str, reason: str) -> str:
     votes = _COMBINED.match(text)
     if votes:
         return f"{votes[1]}{text[votes.end() :]}"
-    head, colon, rest = text.partition(":")
-    if not colon or not rest.strip() or len(head) > _LONGEST_ACTION or head.split(" ", 1)[0] != action:
-        return text
+    rule, rest = rule_and_reason(action, text)
+    return f"{rule}: {rest}" if rule else rest
+
+
+def rule_and_reason(action: str, text: str) -> tuple[str, str]:
+    """The rule that a reason on one line names after the action that it begins with, empty for none, and the rest."""
+    head, _, rest = text.partition(":")
+    if not rest.strip() or len(head) > _LONGEST_ACTION or head.split(" ", 1)[0] != action:
+        return "", text
     rule = _RULE.search(head)
-    return f"{rule[1]}: {rest.strip()}" if rule else rest.strip()
+    return rule[1] if rule else "", rest.strip()
 
 
 def first_line(text: str, width: int) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 from engine.domain.text import counted
 from engine.reports import amounts
 from engine.reports.documents.closes import HORIZONS
+from engine.reports.documents.reasons import agent_rows
 from engine.reports.settings_text import changed_text
-from tui.text.plain_text import Line, beginning, one_line, wrapped
-from tui.text.run_text import action_words, decided_by, opinion_words, order_words, trade_words
+from tui.text.plain_text import Line, beginning, one_line, table, wrapped
+from tui.text.run_text import action_words, decided_by, opinion_words, order_words, rule_and_reason, trade_words
 
 Row = Mapping[str, Any]
 LABEL = 13
@@ -50,6 +51,9 @@ def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Li
     for one in entries:
         one.lines = wrapped(one.text, width - LABEL)
     room = rows - 1 - sum(one.shown for one in entries)
+    agents = list(_agents(shown, width))[: max(0, room - 1)]
+    agents = agents if len(agents) > 1 else []
+    room -= len(agents) + 1 if agents else 0
     while room > 0 and any(one.wants for one in entries):
         for one in entries:
             if one.wants and room > 0:
@@ -67,6 +71,23 @@ def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Li
             before = one.label if number == 0 and one.label != label else ""
             yield f"{before:<{LABEL}}{text}".rstrip(), one.ink
         label = one.label if one.shown else label
+    yield from (("", ""), *agents) if agents else ()
+
+
+def _agents(shown: Row, width: int) -> Iterator[Line]:
+    """A table of the agents: what each thinks, how much of what it says, and one fact."""
+    several = len({one["owner"] for one in shown["answers"]}) > 1
+    rows = [
+        (
+            ", ".join(filter(None, (one_line(one["owner"]) if several else "", one_line(one["agent"])))),
+            one["view"] or "-",
+            one["strength"],
+            one_line(one["fact"]).partition(". ")[0].removesuffix("."),
+        )
+        for one in agent_rows(shown)
+    ]
+    lines = table(("AGENT", "VIEW", "STRENGTH", "FACT"), rows, width=width, free="FACT") if rows else ()
+    yield from ((line, "quiet" if not number else "") for number, line in enumerate(lines))
 
 
 def summary_lines(document: Row, width: int, rows: int) -> Iterator[Line]:
@@ -103,8 +124,8 @@ def _entries(document: Row, shown: Row, width: int) -> Iterator[_Entry]:
     # The owners' opinions follow as reasons: of a combined reason the first line alone is new. What follows the first
     # line is shorthand of indicators and memories, shown with the reason in full.
     reason = _first_reason(shown) or "no reason was given"
-    yield _Entry("No decision" if shown["abstained"] else "Why", reason)
-    first, *others = _reasons(shown)
+    yield _Entry("No decision" if shown["abstained"] else "Why", _sentences(reason, width - LABEL))
+    first, *others = _reasons(shown, width)
     yield from (one for one in (first, *others) if one.shown)
     yield _Entry("Dissent", dissent_words(shown), most=3)
     for cut in shown["cuts"]:
@@ -131,12 +152,12 @@ def _entries(document: Row, shown: Row, width: int) -> Iterator[_Entry]:
 
 def _first_reason(shown: Row) -> str:
     """The first line of a reason; without the action, which the head says, where a rule begins with it."""
-    first, rule = one_line(shown["reason"].split("\n", 1)[0]), shown["asked"]["rule"]
-    _, named, because = first.partition(f'by the rule "{rule}": ')
-    return f"{because[0].upper()}{because[1:].removesuffix('.')} ({rule})." if named and because else first
+    rule, text = rule_and_reason(shown["asked"]["action"], one_line(shown["reason"].split("\n", 1)[0]))
+    text = f"{text[:1].upper()}{text[1:]}"
+    return f"{text.removesuffix('.')} ({rule})." if rule else text
 
 
-def _reasons(shown: Row) -> Iterator[_Entry]:
+def _reasons(shown: Row, width: int) -> Iterator[_Entry]:
     """The strongest reasons of each side. Of a trade they are for and against it, else for what each side would do."""
     trades = shown["asked"]["action"] in ("BUY", "SELL")
     sides: dict[str, list[Row]] = {"For": [], "Against": []} if trades else {name: [] for name in _SIDES.values()}
@@ -145,14 +166,22 @@ def _reasons(shown: Row) -> Iterator[_Entry]:
         sides[label].append(one)
     for label, reasons in sides.items():
         for number, one in enumerate(reasons[:REASONS]):
-            yield _Entry(label, _reason(one, shown["owner"]), most=4, shown=int(number == 0))
+            text = _sentences(_reason(one, shown["owner"]), width - LABEL)
+            yield _Entry(label, text, most=4, shown=int(number == 0))
         if not reasons and label != _SIDES["hold"]:
-            yield _Entry(label, "no source took this side", "quiet")
+            yield _Entry(label, "nobody took this side", "quiet")
+
+
+def _sentences(text: str, width: int) -> str:
+    """The sentences of a text that fit into a line; all of it where not even the first one does."""
+    end = len(text) if len(text) <= width else text.rfind(". ", 0, width) + 1
+    return text[:end] or text
 
 
 def _reason(one: Row, decider: str) -> str:
     owner = "" if one["owner"] == decider else one_line(one["owner"])
-    return f"{', '.join(filter(None, (owner, one_line(one['source']))))}: {one_line(one['text'])}"
+    text, agent = one_line(one["text"]), one_line(one["source"]).partition(" ")[0]
+    return f"{', '.join(filter(None, (owner, agent)))}: {text}{'' if text[-1:] in '.!?…' else '.'}"
 
 
 def dissent_words(shown: Row) -> str:

@@ -214,7 +214,7 @@ def _unanswered(call: Row) -> str:
 
 
 def _unshown(answer: Row, shown: Row) -> dict[str, Any]:
-    """An answer without what is shown elsewhere: the reason of the opinion, which ends with that of the advice, and the
+    """An answer without what is shown elsewhere: the reason of the opinion, which has that of the advice in it, and the
     comments of a debate. Short fields first (the journal keeps them by name)."""
     told = {"symbol": shown["symbol"], "comments": answer.get("comments") if "debate" in shown else None}
     fields = [(name, value) for name, value in answer.items() if told.get(name) != value and not _told(value, shown)]
@@ -222,7 +222,7 @@ def _unshown(answer: Row, shown: Row) -> dict[str, Any]:
 
 
 def _told(value: object, shown: Row) -> bool:
-    return isinstance(value, str) and bool(value) and str(shown["reason"]).endswith(value)
+    return isinstance(value, str) and " " in value and value in str(shown["reason"])
 
 
 def _prompts(answer: Row, width: int) -> Iterator[Line]:

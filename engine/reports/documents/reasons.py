@@ -19,6 +19,7 @@ Answer = Mapping[str, Any]
 
 SIDES = {"bullish": 1, "positive": 1, "bearish": -1, "negative": -1}
 """The words by which a field takes a side: 1 for a rise of the price, -1 for a fall."""
+_VIEWS = {1: "bullish", 0: "neutral", -1: "bearish"}
 SIDE_NAMES = {1: "rise", 0: "hold", -1: "fall"}
 USUAL_WEIGHT = 5.0
 """The weight of a reason whose source states none: the middle of the scale from 1 to 10."""
@@ -44,9 +45,9 @@ def reason_rows(shown: Trail) -> list[Row]:
     """The reasons behind a decision, strongest first: opinions of several owners, then by weight (that of an item, ten
     times an opinion's confidence, else the middle); one text stands once. `for` is true on the side of the trade that
     was asked for."""
-    found: dict[tuple[str, str], Row] = {}
+    found: dict[str, Row] = {}
     for row in sorted(_reasons(shown), key=lambda row: (bool(row["source"]), -row["weight"])):
-        found.setdefault((row["source"] if row["text"] in SIDES else "", row["text"].casefold()), row)
+        found.setdefault(row["text"].casefold(), row)
     asked = _asked(shown.decision)
     return [{"for": row["side"] == asked, **row, "side": SIDE_NAMES[row["side"]]} for row in found.values()]
 
@@ -79,16 +80,45 @@ def voices_of(
     if len(opinions) > 1:
         return [_vote(one) for one in opinions if not one.abstained]
     sided = ((owner, agent, side_of(answer)) for owner, agent, answer in answers if owner == decision.key.owner)
-    return [
-        Voice(owner=owner, agent=agent, side=side, stated="bullish" if side > 0 else "bearish")
-        for owner, agent, side in sided
-        if side
-    ]
+    return [Voice(owner=owner, agent=agent, side=side, stated=_VIEWS[side]) for owner, agent, side in sided if side]
 
 
 def otherwise(decision: Decision, voices: Iterable[Voice]) -> list[Voice]:
     """The voices on another side than the trade that was asked for; none where there was no decision."""
     return [] if decision.abstained else [one for one in voices if one.side != _asked(decision)]
+
+
+FACT_FIELDS = ("summary", "explanation", "reason", "short_term", "lessons", "effectiveness", "self_evaluation")
+"""Fields of an answer that tell its fact where no statement takes a side, the first that it has."""
+
+
+def agent_rows(shown: Answer) -> list[Row]:
+    """The agents behind a decision's document that answered, in their order: the side of each in a word, how many of
+    its statements that take one take this one, and the weightiest of those, else what it says first. Whoever gave the
+    reason of the decision, or of an opinion, is left out."""
+    given = [shown["reason"], *(one["reason"] for one in shown["opinions"])]
+    rows = []
+    for one in shown["answers"]:
+        if one["outcome"] != "answered" or not isinstance(answer := one["answer"], Mapping):
+            continue
+        side = side_of(answer)
+        stated = list(_stated(answer))
+        agreeing = [statement for statement in stated if statement[0] == side]
+        fields = (answer.get(name) for name in FACT_FIELDS)
+        first = next((text[0] if isinstance(text, list) else text for text in fields if text), "")
+        fact = str(max(agreeing, key=lambda statement: statement[3])[2] if agreeing else first)
+        if not fact or any(fact in reason for reason in given):
+            continue
+        rows.append(
+            {
+                "owner": one["owner"],
+                "agent": one["agent"],
+                "view": "" if side is None else _VIEWS[side],
+                "strength": f"{len(agreeing)} of {len(stated)}" if agreeing else "",
+                "fact": fact,
+            }
+        )
+    return rows
 
 
 def side_of(answer: Answer) -> int | None:
@@ -149,7 +179,8 @@ def _stated(answer: Answer) -> Iterator[tuple[int, str, str, float]]:
         yield own, "", str(answer.get("reason") or "; ".join(words)), USUAL_WEIGHT
     for name, value in answer.items():
         if isinstance(value, str) and value in SIDES:
-            yield SIDES[value], name.replace("_", " "), str(answer.get("reason") or value), USUAL_WEIGHT
+            field = name.replace("_", " ")
+            yield SIDES[value], field, str(answer.get("reason") or f"The {field} is {value}."), USUAL_WEIGHT
         if isinstance(value, Mapping) and (side := SIDES.get(value.get("side", ""))):
             yield side, name.replace("_", " "), str(value.get("signal", "")), USUAL_WEIGHT
         for one in value if isinstance(value, list) else ():

@@ -57,12 +57,12 @@ def sides(folder: Path) -> set[str]:
     run_backtest(services(Config()), spec, baselines=())
     with JournalReader(places.run_journal(spec.run)) as reader:
         made = [answer.answer for answer in reader.answers(run=spec.run) if answer.agent == "evidence-decision"]
-    told = [re.search(r"memory ([^;]+), once its usual praise", answer["sentiment"]) for answer in made if answer]
+    told = [re.search(r"Memory ([^.]+)\.", answer["sentiment"]) for answer in made if answer]
     return {found[1] for found in told if found}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [(MEETINGS, "takes no side"), (LAWSUITS, "speaks against it")], ids=["meetings", "lawsuits"]
+    ("text", "said"), [(MEETINGS, "takes no side"), (LAWSUITS, "speaks for a fall")], ids=["meetings", "lawsuits"]
 )
 def test_memories_speak_against_an_asset_only_where_their_texts_do(tmp_path: Path, text: str, said: str) -> None:
     assert sides(folder_with(tmp_path, text)) == {said}

@@ -129,7 +129,7 @@ async def test_in_training_the_move_is_explained_with_the_memories_that_foretold
 ) -> None:
     told = await advised(FOR, AGAINST, next_move=move)
     assert told.evidence.handles == (cited,) and other not in told.evidence.handles
-    assert f"{move * 100:+.2f}%" in told.reason and told.recommendation == ""
+    assert f"{'rose' if move > 0 else 'fell'} {abs(move):.2%}" in told.reason and told.recommendation == ""
     assert (await advised(next_move=move)).evidence.handles == ()
 
 
@@ -183,9 +183,9 @@ async def test_without_a_chart_agent_the_reflections_carry_the_trend() -> None:
     ).answer
     tool = ToolSignal("macd", "buy", "It crossed.")
     bought = await decided(low_level=rising, intelligence=some.INTELLIGENCE, tools=(tool,))
-    assert bought.recommendation == "BUY" and bought.price_view.startswith("Bullish")
+    assert bought.recommendation == "BUY" and bought.price_view.startswith("The trend is up")
     sold = await decided(low_level=falling, tools=(ToolSignal("macd", "sell", "It crossed."),))
-    assert sold.recommendation == "SELL" and sold.price_view.startswith("Bearish")
+    assert sold.recommendation == "SELL" and sold.price_view.startswith("The trend is down")
     assert (await decided(immediate=some.IMMEDIATE)).recommendation == "BUY"
     nobody = await decided(holding=holding(shares="0"))
     assert nobody.recommendation == "HOLD" and nobody.evidence == []

@@ -322,7 +322,7 @@ async def test_a_crossover_is_read_off_the_chart() -> None:
     bars = history(falling_then_up)
     view = ChartView("MSFT", DAY, "desk", kline_chart("MSFT", bars, 60), indicator_table(bars))
     told = (await answer_twice(CHART, view)).answer
-    assert told.macd.signal.startswith("Buy: bullish crossover")
+    assert told.macd.signal.startswith("Buy: MACD crossed above")
     assert told.macd.trend.startswith("Recovery")
 
 
