@@ -1,8 +1,8 @@
-"""Models that a server on this machine has, for a set-up that proposes one."""
+"""Models that a server on this machine has, for whoever chooses one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from connectors.loopback import is_loopback
@@ -12,14 +12,11 @@ _TIMEOUT = 0.5
 """Seconds; what is on this machine answers at once."""
 
 
-def first_local_model(endpoints: Mapping[str, EndpointConfig]) -> str:
-    """The first model of the first local endpoint that answers, as a spec; empty where none does. Nobody beyond this
-    machine is asked."""
+def local_models(endpoints: Mapping[str, EndpointConfig]) -> Iterator[str]:
+    """The models of the local endpoints that answer, as specs. Nobody beyond this machine is asked."""
     for name, endpoint in endpoints.items():
         if endpoint.local and endpoint.base_url and is_loopback(endpoint.base_url):
-            for model in _models(endpoint.base_url):
-                return f"{name}:{model}"
-    return ""
+            yield from (f"{name}:{model}" for model in _models(endpoint.base_url))
 
 
 def _models(address: str) -> list[str]:

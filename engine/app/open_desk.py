@@ -89,8 +89,6 @@ class OpenDesk:
     watches: True where its cycles run on a schedule while it is open.
     schedule: that schedule; None where it waits for a key.
     usd_per_day: the limit of what models may cost in a day (UTC).
-    configuration: every value that is in force, by section, as it may be seen by anybody; where it names no symbols,
-        those of the data, which are decided then.
     mode: auto, ask or observe.
     default_backtest: the backtest that the form proposes.
     default_costs: fills, slippage and commission of that backtest, in a few words.
@@ -145,10 +143,6 @@ class OpenDesk:
         self.watches = config.watch.in_app and not read_only
         self.schedule = desk_schedule(services) if self.watches else None
         self.usd_per_day = config.budget.usd_per_day
-        self.configuration = config.shown()
-        if not self.configuration["desk"]["symbols"]:
-            of_data = f"{', '.join(self.symbols)} (none is named: those of the data)"
-            self.configuration["desk"]["symbols"] = of_data
         bring_prices(services)
         self.default_backtest = default_spec(services)
         self.default_costs = short_costs(cost_settings(services, self.default_backtest))

@@ -567,5 +567,5 @@ class PriceTable:
         return f"{provider}:{near[0]}" if near else ""
 
     def models(self) -> list[tuple[str, str]]:
-        """All pairs of provider and model with a price, sorted."""
-        return sorted(self._prices)
+        """All pairs of provider and model with a price, as they stand in the table: the newest of a vendor first."""
+        return list(self._prices)

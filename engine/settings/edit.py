@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -18,7 +18,7 @@ from engine.errors import ConfigError, UsageError
 from engine.settings.config import Config, Loaded
 from engine.settings.config_sources import PREFIX, put, read_sources
 from engine.settings.keys import write_private
-from engine.settings.values import complaint
+from engine.settings.values import complaint, kinds_of
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -49,6 +49,14 @@ def values_of(loaded: Loaded, prefix: str = "") -> list[Value]:
         near = difflib.get_close_matches(prefix, [*shown, *loaded.config.shown()], 1)
         raise UsageError(f"no key {prefix}; " + (f"did you mean {near[0]}?" if near else "see paperdesk config list"))
     return found
+
+
+def choices_of(key: str) -> tuple[str, ...]:
+    """The values that a key can have, where they are few and known; none for any other."""
+    kinds = kinds_of(Config, key.split("."))
+    words = [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    members = [one.value for kind in kinds if isinstance(kind, type) and issubclass(kind, Enum) for one in kind]
+    return (*words, *members, *(("true", "false") if bool in kinds else ()))
 
 
 def change_value(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -99,13 +100,22 @@ def complaint(model: type[BaseModel], error: ValidationError) -> str:
     return f"unknown key {where}; " + (f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}")
 
 
-def _model_at(model: type[BaseModel], path: tuple[int | str, ...]) -> type[BaseModel]:
+def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
     """The model of the table at a path; parts that name no field are the names of tables of one kind."""
     for part in path:
-        field = model.model_fields.get(str(part))
-        kinds = () if field is None else (field.annotation, *get_args(field.annotation))
+        kinds = _kinds(model, part)
         model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
     return model
+
+
+def kinds_of(model: type[BaseModel], path: Sequence[int | str]) -> tuple[Any, ...]:
+    """The types that the value at a path may be of; none for an unknown one."""
+    return _kinds(_model_at(model, path[:-1]), path[-1])
+
+
+def _kinds(model: type[BaseModel], part: int | str) -> tuple[Any, ...]:
+    field = model.model_fields.get(str(part))
+    return () if field is None else (field.annotation, *get_args(field.annotation))
 
 
 class Portfolio(Frozen):

@@ -121,7 +121,6 @@ class FakeDesk:
         self.changed: Callable[[], str] = lambda: ""
         self.usd_per_day = Decimal(5)
         self.schedule = None
-        self.configuration = {"desk": {"name": self.desk, "symbols": list(self.symbols)}}
         known = [KnownSymbol(symbol, sources=("desk",)) for symbol in symbols]
         self.symbol_index = SimpleNamespace(all=lambda: known, market=lambda symbols, now: asyncio.run(self.market()))
         self.benchmark: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
@@ -20,6 +21,7 @@ from tui.screens.dialog import Dialog
 from tui.set_up.set_up_offer import offered
 from tui.settings.invocation import Invocation
 from tui.widgets.plot import CurvePlot
+from tui.widgets.table import Table
 
 SIZES = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
 
@@ -86,14 +88,13 @@ PAGES = {
     "filter-refused": ("AskScreen", ("slash", *"size:5", "enter")),
     "date": ("AskScreen", ("at",)),
     "jump": ("JumpScreen", ("ctrl+o",)),
-    "settings": ("ReadingScreen", ("comma",)),
     "menu": ("MenuScreen", ("question_mark",)),
     "palette": ("CommandPalette", ("ctrl+p",)),
     "tour": ("TourScreen", "Tour"),
     "set-up": ("SetUpScreen", "Set up a paper account"),
 }
 """Pages over the Desk: their kind, and the keys or the entry of the palette that open them."""
-IN_OTHER_TESTS = {"OrderTicket", "TrailScreen", "ChartImageScreen"}
+IN_OTHER_TESTS = {"OrderTicket", "ReadingScreen", "TrailScreen", "ChartImageScreen", "SettingsScreen", "ChoiceScreen"}
 """Kinds with pictures of their own, below and in `test_screens_of_the_past`."""
 
 
@@ -109,6 +110,26 @@ async def test_a_page_over_the_desk(running: Running, svg: SnapshotAssertion, as
             assert picture(pilot) == svg(name=page)
             await pilot.press("escape")
             await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+
+
+@SIZES
+async def test_the_settings_and_the_values_of_one(
+    running: Running, svg: SnapshotAssertion, size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.toml").write_text('[broker]\nmode = "ask"\n')
+    async with running(size) as pilot:
+        pilot.app.invocation = Invocation(config_file="own.toml")  # type: ignore[attr-defined]
+        await pilot.press("comma")
+        await until(pilot, lambda: bool(pilot.app.screen.query(Table)) and bool(pilot.app.screen.query_one(Table).rows))
+        pilot.app.screen.query_one(Table).point_at("broker.mode")
+        await shown(pilot)
+        assert picture(pilot) == svg(name="settings")
+        await pilot.press("enter")
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == "ChoiceScreen")
+        await until(pilot, lambda: bool(pilot.app.screen.query_one(Table).rows))
+        await shown(pilot)
+        assert picture(pilot) == svg(name="values")
 
 
 def test_every_kind_of_page_is_pictured() -> None:

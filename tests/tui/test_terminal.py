@@ -231,6 +231,28 @@ def test_a_fresh_home_shows_a_position_and_a_decision_and_then_its_film(paperdes
         terminal.close()
 
 
+def test_a_fresh_home_is_configured_by_three_keys_and_opened_again(paperdesk_home: Path) -> None:
+    file = paperdesk_home / "config.toml"
+    terminal = Terminal(paperdesk_home, 160, 40, variables="OPENAI_API_KEY=none")
+    try:
+        terminal.until(lambda text: "ORVL" in text)
+        terminal.keys("m")
+        terminal.until(lambda text: "model of the desk" in text and "›offline" in text and "hosted" in text)
+        terminal.keys("Down")
+        terminal.until(lambda text: "›openai:" in text)
+        terminal.keys("Enter")
+        terminal.until(lambda text: "same as: paperdesk config" in text)
+        chosen = load_config(file).config.models.default
+        assert chosen.startswith("openai:")
+        terminal.until(lambda text: "open again" in text)
+        terminal.keys("C-t")
+        terminal.until(lambda text: "ORVL" in text and "open again" not in text and "same as" not in text)
+        terminal.keys(",")
+        terminal.until(lambda text: f"{chosen}, " in text and "config.toml" in text)
+    finally:
+        terminal.close()
+
+
 @pytest.mark.slow
 def test_the_picture_of_a_decision_is_shown_and_keys_go_on(
     opened: Callable[..., Terminal], paperdesk_home: Path

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections import Counter
+from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from io import StringIO
@@ -27,6 +28,7 @@ from tui.app.shutdown import terminal_is_gone
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
 from tui.settings.app_settings import THEMES, THEMES_OF_256, AppSettings, keep_theme
+from tui.settings.invocation import DEFAULT
 from tui.settings.keys import DESK, KEYS, OPS, SCREENS
 from tui.settings.pixels import Pixels
 from tui.view.snapshot import Place, Snapshot
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from tui.desk.demo_opening import DemoOpening
     from tui.desk.desk_follower import DeskOpener
     from tui.set_up.set_up_offer import SetUpOffer
+    from tui.settings.configuration_file import ConfigurationFile
+    from tui.settings.invocation import Invocation
     from tui.view.desk_port import Source
 
 
@@ -125,7 +129,7 @@ class PaperdeskApp(App[str]):
         images: Path,
         first: Callable[[], Source | None] = lambda: None,
         plain: bool = False,
-        options: Sequence[str] = (),
+        invocation: Invocation = DEFAULT,
         set_up: SetUpOffer | None = None,
         cycle: bool = False,
         link: Link | None = None,
@@ -134,10 +138,10 @@ class PaperdeskApp(App[str]):
         pixels: Pixels = Pixels.CELLS,
     ) -> None:
         """`first` gives the journal that is shown before the desk is open, `images` is the folder for screenshots,
-        `plain` keeps to ASCII, `options` are the global options of the command, for those that the app runs beside
-        itself; with `cycle` a cycle runs as soon as the desk is open, `link` is the place that is shown then,
-        `settings` its colours and keys. `on_shutdown` is called when it begins to end. `pixels` is the way in which the
-        terminal shows pictures."""
+        `plain` keeps to ASCII, `invocation` has the configuration that it changes, and the global options of the
+        commands that it runs beside itself; with `cycle` a cycle runs as soon as the desk is open, `link` is the place
+        that is shown then, `settings` its colours and keys. `on_shutdown` is called when it begins to end. `pixels` is
+        the way in which the terminal shows pictures."""
         self._on_shutdown = on_shutdown
         self._ended = False
         self.settings = settings = settings or AppSettings()
@@ -151,7 +155,8 @@ class PaperdeskApp(App[str]):
             self._deep_link = DeepLink(link)
         self.reopening: tuple[str, ...] | None = None
         """The flags with which it is started again after its end; None where it is not."""
-        self.options = options
+        self.invocation = invocation
+        self.options: Sequence[str] = invocation.options
         self.last_command = ""
         self._notified = Counter[str]()
         """The toasts that were wanted, and how often."""
@@ -195,6 +200,13 @@ class PaperdeskApp(App[str]):
 
         refusal = READ_ONLY if self.settings.read_only else ""
         return Bridge(self._open_desk, self._backtest, first=self._first, refusal=refusal)
+
+    @cached_property
+    def configuration(self) -> ConfigurationFile:
+        """The configuration's file."""
+        from tui.settings.configuration_file import ConfigurationFile
+
+        return ConfigurationFile(self.invocation.file)
 
     @cached_property
     def demo(self) -> DemoOpening:
@@ -242,14 +254,20 @@ class PaperdeskApp(App[str]):
         self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
         self.call_after_refresh(self.run_worker, self._begin_with_engine)
 
+    def take_settings(self, settings: AppSettings) -> None:
+        """Take the colours and keys of a configuration that was changed just now."""
+        self.settings = replace(settings, eight_bit=self.settings.eight_bit)
+        self.set_keymap(settings.keymap)
+        self.theme = settings.theme
+
     def _keep_theme(self, theme: Theme) -> None:
         """Keep the theme that was chosen, unless the configuration sets one."""
-        if self.settings.configured:
+        if not self.settings.configured:
+            keep_theme(theme.name)
+        elif theme.name != self.settings.theme:
             self.notify(
                 f"until restart: the next start takes {self.settings.theme}, as {self.settings.theme_origin} says"
             )
-        else:
-            keep_theme(theme.name)
 
     async def _begin_with_engine(self) -> None:
         await asyncio.to_thread(lambda: [import_module(name) for name in AFTER_FIRST_PAINT])

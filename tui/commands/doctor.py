@@ -204,11 +204,22 @@ def _model_lines(
     document: Mapping[str, Any], config: Config, agents: Sequence[AgentModel], probed: Probed | None
 ) -> Iterator[str]:
     from engine.reports.documents.set_up import probe_text
+    from tui.text.model_text import charts_text, price_text
 
     console = standard_output()
     yield console.bold("Who answers whom") + console.dim(f"   recorded answers: {config.models.replay}")
     asked = [one for one in agents if one.active]
-    cells = [(one.agent, str(one.spec), _key(one), _sees(one), _price(one), _trained(one)) for one in asked]
+    cells = [
+        (
+            one.agent,
+            str(one.spec),
+            _key(one),
+            charts_text(one.spec, one.sees),
+            price_text(one.spec, one.price),
+            _trained(one),
+        )
+        for one in asked
+    ]
     yield from table(("AGENT", "MODEL", "KEY", "CHARTS", "PRICE IN/OUT", "TRAINED"), cells, (), console.room)
     yield from (f"{name} is asked at {address}" for name, address in document["addresses"].items())
     if config.endpoints:
@@ -245,17 +256,7 @@ def _key(one: AgentModel) -> str:
     return f"{one.key_variable} {'missing' if one.key_missing else 'present'}"
 
 
-def _sees(one: AgentModel) -> str:
-    return "as pictures" if one.sees and one.spec.model else "as figures"
-
-
 def _trained(one: AgentModel) -> str:
     if not one.spec.model:
         return ""
     return f"until {one.price.training_cutoff}" if one.price and one.price.training_cutoff else "unknown"
-
-
-def _price(one: AgentModel) -> str:
-    if not one.spec.model:
-        return "free"
-    return "unknown" if one.price is None else f"{one.price.rates.input} / {one.price.rates.output}"

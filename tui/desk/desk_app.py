@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tui.desk.demo_opening import DemoOpening
     from tui.set_up.set_up_offer import SetUpOffer
     from tui.settings.app_settings import AppSettings
+    from tui.settings.configuration_file import ConfigurationFile
+    from tui.settings.invocation import Invocation
     from tui.settings.pixels import Pixels
     from tui.view.snapshot import Snapshot
 
@@ -36,6 +38,7 @@ class DeskApp(Protocol):
     def demo(self) -> DemoOpening:
         """The opening of a demo desk."""
 
+    invocation: Invocation
     options: Sequence[str]
     last_command: str
     pixels: Pixels
@@ -47,6 +50,13 @@ class DeskApp(Protocol):
 
     def reopen(self, *, cycle: bool) -> None:
         """End, and start again with the configuration as it is now; with `cycle` a cycle runs as soon as it is open."""
+
+    @property
+    def configuration(self) -> ConfigurationFile:
+        """The configuration's file."""
+
+    def take_settings(self, settings: AppSettings) -> None:
+        """Take the colours and keys of a configuration that was changed just now."""
 
     def keep_image(self, name: str, image: bytes) -> Path:
         """Write a picture; return its path. Raises OSError."""

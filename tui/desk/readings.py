@@ -126,7 +126,6 @@ def opened_desk(desk: OpenDesk, board: LiveBoard | None, *, past: bool) -> Opene
         costs=desk.costs,
         default_backtest=desk.default_backtest,
         default_costs=desk.default_costs,
-        configuration=desk.configuration,
         schedule=desk.schedule,
         is_demo=desk.is_demo,
         moves_on=desk.moves_on,

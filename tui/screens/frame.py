@@ -126,10 +126,10 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         """Mount the frame around the body; its layout first, so that nothing is styled twice."""
         self._fit(self.app.size)
         yield StatusBar(read_only=self.desk_app.settings.read_only)
-        yield Tabs(self.MODE, self.desk_app.settings.keys)
+        yield Tabs(self.MODE)
         yield ErrorBar()
         yield TimeBar()
-        yield Hints(self.MODE, self.desk_app.settings.keys)
+        yield Hints(self.MODE)
         quits = next(key.shown.split()[0] for key in self.desk_app.settings.keys if key.id == "go.quit")
         small = f"too small: needs {LEAST_COLUMNS} columns and {LEAST_ROWS} rows\n{quits} quits"
         yield Static(small, markup=False, id="too-small")
@@ -190,6 +190,9 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         """Show the latest snapshot. The styles are those of the last time: the app renews them where colours change."""
         if event is not None:
             event.refresh_styles = False
+        if self._built:  # keys may have been set meanwhile
+            self.query_one(Tabs).on_resize()
+            self.query_one(Hints).on_resize()
         self.place_panes()
         self.show_view(self.desk_app.snapshot())
 
@@ -354,14 +357,16 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         self.app.push_screen(JumpScreen(places), answered)
 
     def action_settings(self) -> None:
-        """Show every setting that is in force."""
-        if self._view.opened is None:
-            self.notify("the desk is still opening", timeout=3)
-            return
-        from tui.screens.reading import ReadingScreen, settings_text
+        """Show every setting that is in force, to change it."""
+        from tui.screens.settings import SettingsScreen
 
-        text = settings_text(self._view.opened.configuration, self.desk_app.settings)
-        self.app.push_screen(ReadingScreen("Settings", text))
+        self.app.push_screen(SettingsScreen())
+
+    def action_model(self) -> None:
+        """Choose the model of the desk, or of an agent."""
+        from tui.screens.settings import choose_model
+
+        choose_model(self.app)
 
     def action_help(self) -> None:
         """Show what can be done here, and do what is chosen."""

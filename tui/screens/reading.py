@@ -1,9 +1,9 @@
-"""Pages of text over a screen, scrolled by key and left with escape: the log, the settings."""
+"""Pages of text over a screen, scrolled by key and left with escape: the log, a finding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -11,9 +11,7 @@ from textual.content import Content
 
 from tui.desk.desk_app import ShowsFailures
 from tui.screens.dialog import Dialog
-from tui.settings.app_settings import AppSettings
 from tui.settings.keys import pane_bindings
-from tui.text.plain_text import one_line
 from tui.view.state import Line
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.screen_bars import LEVEL_INKS
@@ -85,41 +83,3 @@ class ReadingScreen(ShowsFailures, Dialog[None]):
         """Copy the page."""
         self.app.copy_to_clipboard(self.text_to_copy())
         self.notify("copied", timeout=2)
-
-
-def settings_text(config: Mapping[str, Any], settings: AppSettings) -> Content:
-    """The values by section; those that are not the default are bold and name their origin."""
-    parts: list[str | tuple[str, str]] = [
-        ("The app\n", "bold $primary"),
-        f"  {'theme':<24}{settings.theme}  ({settings.theme_origin})\n",
-        f"  {'read-only':<24}{_shown(settings.read_only)}\n",
-    ]
-    for section, values in config.items():
-        rows = list(_flat(values)) if isinstance(values, Mapping) else []
-        parts.append((f"\n[{section}]\n", "bold $primary"))
-        for name, value in rows:
-            origin = settings.origins.get(f"{section}.{name}", "")
-            line = f"  {name:<24}{one_line(_shown(value))}"
-            parts.append((f"{line}  ({origin})\n", "bold") if origin else f"{line}\n")
-        if not rows:
-            parts.append(("  nothing\n", "$foreground 55%"))
-    parts.append(("\nKeys, with their ids for [bindings]\n", "bold $primary"))
-    parts += [f"  {key.id:<24}{key.shown}\n" for key in settings.keys]
-    parts.append(("\nChange them in the configuration file; `paperdesk doctor` shows where it is.\n", "$warning"))
-    return Content.assemble(*parts)
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "not set" if value is None else "none" if value == {} else str(value)

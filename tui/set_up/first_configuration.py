@@ -137,10 +137,10 @@ def model_spec(text: str) -> str:
 def local_model() -> str:
     """A model of a server on this machine that answers, by its endpoint; empty for none. The environment may give the
     servers other addresses. Raises ConfigError for an environment that is wrong."""
-    from connectors.llm.local_models import first_local_model
+    from connectors.llm.local_models import local_models
     from engine.settings.config import load_config
 
-    return first_local_model(load_config(None).config.endpoints)
+    return next(local_models(load_config(None).config.endpoints), "")
 
 
 def check_configuration(text: str) -> None:

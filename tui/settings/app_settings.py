@@ -115,6 +115,7 @@ THEMES = {name: _theme(name) for name in _COLOURS}
 THEMES_OF_256 = {name: _theme(name, _EIGHT_BIT) for name in _COLOURS}
 """The same in colours of a terminal that has 256."""
 DEFAULT_THEME = next(iter(THEMES))
+SHORT_NAMES = {theme.removeprefix(f"{DEFAULT_THEME}-"): theme for theme in THEMES} | {"dark": DEFAULT_THEME}
 STATE, THEME = "appearance", "theme"
 """Part and name under which the theme that was chosen last is kept."""
 
@@ -130,7 +131,6 @@ class AppSettings:
     keymap: keys by id that differ from the table's.
     read_only: True where nothing can be changed.
     eight_bit: True for a terminal of 256 colours.
-    origins: of every value of the configuration that is not the default, by its key.
     """
 
     theme: str = DEFAULT_THEME
@@ -140,7 +140,6 @@ class AppSettings:
     keymap: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
     eight_bit: bool = False
-    origins: Mapping[str, str] = field(default_factory=dict)
 
 
 def app_settings(
@@ -167,7 +166,6 @@ def app_settings(
         keys=tuple(key for key in keys if not (read_only and key.writes)),
         keymap=keymap,
         read_only=read_only,
-        origins=origins,
     )
 
 
@@ -197,8 +195,7 @@ def _chosen_theme() -> str:
 def _named(name: str, origin: str) -> str:
     """A theme by its name, our own without their prefix too. Raises ConfigError."""
     known = {**dict.fromkeys(BUILTIN_THEMES), **dict.fromkeys(THEMES)}
-    short = {theme.removeprefix(f"{DEFAULT_THEME}-"): theme for theme in THEMES} | {"dark": DEFAULT_THEME}
-    if name in short or name in known:
-        return short.get(name, name)
-    ours = ", ".join(one for one in short if one != DEFAULT_THEME)
+    if name in SHORT_NAMES or name in known:
+        return SHORT_NAMES.get(name, name)
+    ours = ", ".join(one for one in SHORT_NAMES if one != DEFAULT_THEME)
     raise ConfigError(f"{origin}: app.theme: unknown theme {name}; available: {ours}, and Textual's own")

@@ -135,6 +135,10 @@ class Invocation:
         return services(config, keep_sessions=False)
 
 
+DEFAULT = Invocation()
+"""The call without options."""
+
+
 def _check_broker(loaded: Loaded) -> None:
     """Raise ConfigError for a broker that is not registered."""
     from connectors.wiring.broker import broker_of

@@ -115,7 +115,6 @@ class OpenedDesk:
     usd_per_day: the limit of what models may cost in a day (UTC).
     costs: fills, slippage and commission of its own orders, in a few words.
     default_backtest, default_costs: the backtest that the form proposes, and its costs.
-    configuration: every value that is in force, by section, as anybody may see it.
     schedule: of the cycles that an open app runs; None where it waits for a key.
     is_demo: True on the simulated market with the demo market's data.
     moves_on: True where it can be told to go on to its next session.
@@ -135,7 +134,6 @@ class OpenedDesk:
     costs: str
     default_backtest: RunSpec
     default_costs: str
-    configuration: Document
     schedule: Schedule | None
     is_demo: bool
     moves_on: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from textual.content import Content
 from textual.events import Click
@@ -13,6 +14,9 @@ from tui.settings.keys import SCREENS, Hint, Key, hints
 from tui.text.plain_text import cut, one_line
 from tui.view.snapshot import Place, Snapshot, active_contexts
 from tui.widgets.clickable import clickable
+
+if TYPE_CHECKING:
+    from tui.desk.desk_app import DeskApp
 
 PLAYING, DONE, TO_COME = ">>", "=", "-"
 """Marks of the time bar; plain ones, which every terminal has."""
@@ -28,15 +32,15 @@ PALETTE = Hint("^p", "commands", "app.command_palette")
 class Tabs(Static):
     """The screens of the app, with the current one underlined. Where they do not fit, the others are keys alone."""
 
-    def __init__(self, current: str, keys: Sequence[Key]) -> None:
+    def __init__(self, current: str) -> None:
         super().__init__("", markup=False)
         self._current = current
-        shown = {key.id: key.shown.split()[0] for key in keys}
-        self._keys = [shown[f"screen.{mode}"] for mode in SCREENS]
 
     def on_resize(self) -> None:
         """Write the widest form that fits."""
-        names = [f"{key} {name}" for key, (_, name, _) in zip(self._keys, SCREENS.values(), strict=True)]
+        shown = {key.id: key.shown.split()[0] for key in _keys(self)}
+        keys = [shown[f"screen.{mode}"] for mode in SCREENS]
+        names = [f"{key} {name}" for key, (_, name, _) in zip(keys, SCREENS.values(), strict=True)]
         whole = sum(map(len, names)) + len(names) - 1 <= self.size.width
         texts = [
             clickable(
@@ -45,7 +49,7 @@ class Tabs(Static):
                 else Content(text if whole else key),
                 f"app.switch_mode('{mode}')",
             )
-            for mode, key, text in zip(SCREENS, self._keys, names, strict=True)
+            for mode, key, text in zip(SCREENS, keys, names, strict=True)
         ]
         apart = sum(map(len, names)) + len(WIDE_GAP) * (len(names) - 1) <= self.size.width
         self.update(Content.styled(WIDE_GAP if apart else " ", "$foreground 30%").join(texts))
@@ -114,10 +118,9 @@ class TimeBar(Static):
 class Hints(Static):
     """The most useful keys of a screen that work now, as many as fit."""
 
-    def __init__(self, screen: str, keys: Sequence[Key]) -> None:
+    def __init__(self, screen: str) -> None:
         super().__init__("", markup=False)
         self._screen = screen
-        self._keys = keys
         self._works: frozenset[str] = frozenset({"present"})
 
     def show(self, view: Snapshot, own: frozenset[str] = frozenset()) -> None:
@@ -129,7 +132,7 @@ class Hints(Static):
 
     def on_resize(self) -> None:
         """Write the hints that fit into the width; help and quit are always among them."""
-        every = [*hints(self._screen, self._works, self._keys), PALETTE]
+        every = [*hints(self._screen, self._works, _keys(self)), PALETTE]
         room = self.size.width - sum(_cells(hint) for hint in every if hint.text in NEEDED)
         texts = []
         for hint in every:
@@ -140,6 +143,11 @@ class Hints(Static):
             key = f"{hint.key} " if hint.key else ""
             texts.append(clickable(Content.assemble((key, "bold $primary"), hint.text), hint.action))
         self.update(Content("  ").join(texts))
+
+
+def _keys(bar: Static) -> Sequence[Key]:
+    """The keys of the app, as they are set now."""
+    return cast("DeskApp", bar.app).settings.keys
 
 
 def _cells(hint: Hint) -> int:

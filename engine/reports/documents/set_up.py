@@ -95,7 +95,9 @@ def models_document(config: Config, agents: Sequence[AgentModel], prices: PriceT
         "endpoints": {name: endpoint.model_dump(mode="json") for name, endpoint in sorted(config.endpoints.items())},
         "prices": {
             "as_of": str(prices.as_of),
-            "models": {f"{provider}:{model}": _rates(prices, provider, model) for provider, model in prices.models()},
+            "models": {
+                f"{provider}:{model}": _rates(prices, provider, model) for provider, model in sorted(prices.models())
+            },
         },
         "check": None if probed is None else {str(spec): _capabilities(result) for spec, result in probed.items()},
     }

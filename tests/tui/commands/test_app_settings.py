@@ -17,10 +17,10 @@ from engine.app.desk import watch as desk_watch
 from engine.errors import ConfigError
 from engine.settings import places
 from tests.tui.commands.conftest import Run, contents
-from tests.tui.conftest import opened, shown
+from tests.tui.conftest import cells, opened, shown
 from tui.app.app import READ_ONLY, PaperdeskApp
 from tui.commands.app import open_desk
-from tui.screens.reading import ReadingScreen
+from tui.screens.settings import SettingsScreen
 from tui.settings.app_settings import THEMES_OF_256, AppSettings, checked_settings
 from tui.settings.configuration_changes import ConfigurationChanges
 from tui.settings.invocation import Invocation
@@ -78,19 +78,19 @@ def test_the_doctor_says_where_colours_and_keys_are_set(run: Run, fresh: Path, m
 
 async def test_own_keys_act_and_stand_in_hints_help_and_palette(running: Running, paperdesk_home: Path) -> None:
     settings = settings_of(
-        paperdesk_home, '[bindings]\ndesk.run = "B,f5"\ndesk.next = "m"\ngo.help = "H"\nscreen.desk = "f2"'
+        paperdesk_home, '[bindings]\ndesk.run = "B,f5"\ndesk.next = "b"\ngo.help = "H"\nscreen.desk = "f2"'
     )
     async with running(settings=settings) as pilot:
         hints = str(pilot.app.screen.query_one(Hints).render())
-        assert "B run cycle" in hints and "m symbol" in hints and "H help" in hints
+        assert "B run cycle" in hints and "b symbol" in hints and "H help" in hints
         shown = {command.title: command.help for command in pilot.app.get_system_commands(pilot.app.screen)}
-        assert shown["Next symbol"] == "key m"
+        assert shown["Next symbol"] == "key b"
         tabs = str(pilot.app.screen.query_one(Tabs).render())
         assert "f2 Desk" in tabs and "1 Desk" not in tabs and "2 Chart" in tabs
         symbol = pilot.app.screen.symbol  # type: ignore[attr-defined]
         await pilot.press("right_square_bracket")
         assert pilot.app.screen.symbol == symbol  # type: ignore[attr-defined]
-        await pilot.press("m")
+        await pilot.press("b")
         assert pilot.app.screen.symbol != symbol  # type: ignore[attr-defined]
         await pilot.press("r")
         assert not pilot.app.bridge.snapshot().busy  # type: ignore[attr-defined]
@@ -178,8 +178,8 @@ async def test_the_secret_in_an_address_is_shown_nowhere(
         async with opened() as pilot:
             await shown(pilot)
             await pilot.press("comma")
-            await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-            page = str(pilot.app.screen.text)  # type: ignore[attr-defined]
+            await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and bool(cells(pilot, "settings")))
+            page = str(cells(pilot, "settings"))
             assert "https://hooks.example/..." in page and "https://ping.example/..." in page and "hush" not in page
 
 

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from engine.app.desk import demo_history
 from tests.tui.commands.test_demo_time import view
-from tests.tui.conftest import drawn, opened, until
+from tests.tui.conftest import cells, drawn, opened, until
 from tui.desk import demo_opening
 from tui.desk.last_seen import TOUR_OFFER
 from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
@@ -142,6 +142,5 @@ async def test_settings_name_the_symbols_of_a_desk_that_names_none(desk: Path) -
     async with opened() as pilot:
         await until(pilot, lambda: bool(pilot.app.screen.symbol))  # type: ignore[attr-defined]
         await pilot.press("comma")
-        await until(pilot, lambda: hasattr(pilot.app.screen, "text"))
-        page = str(pilot.app.screen.text)  # type: ignore[attr-defined]
-    assert "symbols                 ORVL, BXWD, HLXM, WRNN-USD (none is named: those of the data)\n" in page
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 2 and bool(cells(pilot, "settings")))
+        assert ["desk.symbols", "those of the data: ORVL, BXWD, HLXM, WRNN-USD", ""] in cells(pilot, "settings")

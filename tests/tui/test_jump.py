@@ -1,4 +1,4 @@
-"""Jump mode and the page of settings, from any screen; the palette runs every key of the table."""
+"""Jump mode from any screen; the palette runs every key of the table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from conftest import Running, until
 from fake_desk import FakeDesk
 from textual.events import Key
 
-from tui.settings.app_settings import AppSettings
 from tui.settings.keys import KEYS, SCREENS
 
 NEVER = {
@@ -20,9 +19,8 @@ NEVER = {
 and there is no group of symbols."""
 
 
-async def test_a_letter_focuses_a_pane_and_settings_name_their_origin(running: Running) -> None:
-    settings = AppSettings(origins={"desk.name": "flag --desk"})
-    async with running(settings=settings) as pilot:
+async def test_a_letter_focuses_a_pane(running: Running) -> None:
+    async with running() as pilot:
         await pilot.press("ctrl+o")
         labels = {str(label.render()).strip(): label.region for label in pilot.app.screen.query(".jump")}
         frame = pilot.app.screen_stack[0]
@@ -36,10 +34,6 @@ async def test_a_letter_focuses_a_pane_and_settings_name_their_origin(running: R
         assert "agents" in {node.id for node in pilot.app.screen.focused.ancestors_with_self}
         await pilot.press("ctrl+o", "escape")
         assert len(pilot.app.screen_stack) == 1
-        await pilot.press("3", "ctrl+o", "a", "comma")
-        page = str(pilot.app.screen.text)  # type: ignore[attr-defined]
-        assert "name                    test  (flag --desk)" in page and "AAA-USD, BBB-USD, CCC-USD\n" in page
-        assert "theme                   paperdesk  (default)" in page
 
 
 async def test_the_palette_offers_every_key_of_the_table(running: Running, asking: FakeDesk, tmp_path: Path) -> None:
