@@ -300,7 +300,8 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int) -> int:
     from engine.app.research.backtest import recorded_spec
     from engine.reports.documents.research import audit_document
 
-    flags.check_one_mask()
+    if len(flags.masks or ()) > 1:
+        raise click.UsageError("--mask takes one level here: each has an audit of its own")
     services, of = invocation.services(), invocation.run
     given = any(getattr(flags, one.name) for one in fields(flags))
     spec = flags.spec(services) if of is None or given else recorded_spec(of)

@@ -211,11 +211,6 @@ class RunFlags:
     convention: str | None = None
     seed: int | None = None
 
-    def check_one_mask(self) -> None:
-        """Raise a usage error for several masks, which nothing here compares."""
-        if len(self.masks or ()) > 1:
-            raise click.UsageError("--mask takes one level here: `paperdesk backtest` and `compare` take several")
-
     def spec(self, services: Services) -> RunSpec:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
         usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""

@@ -22,18 +22,18 @@ import hashlib
 import re
 from calendar import day_name, month_name
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
 from math import log
-from typing import Any, Protocol
+from typing import Any
 
 from engine.agents.agent import PROMPTS
 from engine.domain.chart import Candles, ChartSpec, Series
 from engine.domain.market import NANO, Symbol, is_crypto
 from engine.domain.model_call import PREFLIGHT, Message, ModelRequest, ModelResult, beginning
-from engine.domain.run import RunSpec
+from engine.domain.run import Briefing, RunSpec
 from engine.errors import MissingData
 from engine.lab.window import desk_calendar_of
 from engine.market.as_of import Market
@@ -48,6 +48,8 @@ YEARS, SHIFT = 28, timedelta(weeks=28 * 52 + 5 + 13)
 """28 years are 1,461 weeks; 13 more are a quarter."""
 _SESSIONS = 260
 """Sessions whose prices tell of what size a price is."""
+_AROUND = 60
+"""Characters before and after a number that tell what it is."""
 _LEVEL = Decimal(100)
 """The price that every symbol begins near."""
 _DIGITS = ("1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8")
@@ -89,17 +91,12 @@ _UNIT = re.compile(
     r"\s?(?:%|percent|per cent|points?|basis|[tbm]r?illion|thousand|[kmbt]n?\b|can be spent|sessions?\b|days?\b|of \d)",
     re.IGNORECASE,
 )
-_PRICE_KEY = re.compile("price|target|stop|limit|close|entry|support|resistance", re.IGNORECASE)
+_PRICE_KEY = re.compile(
+    "^(?!.*(?:percent|pct|fraction)).*(?:price|target|stop|limit|close|entry|support|resistance)", re.IGNORECASE
+)
 _PRICED = re.compile("open|high|low|close|SMA|band|MACD", re.IGNORECASE)
 _COUNTED = re.compile(r"shares|quantity|volume", re.IGNORECASE)
 _SHARES = re.compile(r"(?:\bshares held|\bvolume):? $", re.IGNORECASE)
-
-
-class Change(Protocol):
-    """A change of what a pattern finds in a text, in the named column where that is a table."""
-
-    def __call__(self, match: re.Match[str], column: str | None = None) -> str:
-        """The text in its place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,18 +106,20 @@ class Mask:
     level: from 1 to 4.
     factors: by symbol of the run, in its order, the factor of its prices.
     names: of companies, in lower case, each with its place in the run; None for one that the run does not trade.
-    profiles: texts about the symbols that stand in no fence.
+    own_texts: the user's texts, which may stand in no fence.
     market, calendar: as decisions read them.
     sent: keeps the questions that went to a model, where an audit searches them.
+    heads: the constant parts of prompts, masked.
     """
 
     level: int
     factors: Mapping[Symbol, Decimal]
     names: Mapping[str, int | None]
-    profiles: str
+    own_texts: str
     market: Market
     calendar: Calendar
     sent: list[ModelRequest] | None = None
+    heads: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def tickers(self) -> Mapping[str, str]:
@@ -138,7 +137,7 @@ class Mask:
         parts += _DATES if self.level >= DATES else ()
         parts += [_NUMBER] if self.level >= PRICES else []
         parts += [_WORD] if self.level >= NAMES else []
-        return re.compile("|".join(parts))
+        return re.compile(rf"(?<!\w)(?=[\w$])(?:{'|'.join(parts)})")  # looks at the beginnings of words alone
 
     @cached_property
     def products(self) -> re.Pattern[str]:
@@ -159,9 +158,7 @@ class Mask:
         that are called so."""
         asked = self.sent or []
         text = "\n".join(part for one in asked for part in _texts(one))
-        own = (
-            [*self.factors] if self.level < NAMES else [*self.factors, *(n for n, place in self.names.items() if place)]
-        )
+        own = [*self.factors, *(name for name, place in self.names.items() if place and self.level >= NAMES)]
         found = {one[0] for one in re.finditer(rf"(?i:{_any_of('name', own)})", text)}
         days, prices = set[str](), set[str]()
         for history in self.market.histories.values():
@@ -194,9 +191,14 @@ def mask_of(spec: RunSpec, market: Market) -> Mask | None:
         factors[symbol] = _factor(level)
         news = known.news(symbol, datetime.min.replace(tzinfo=UTC))
         names |= {name.lower(): place for name in company_names(symbol, (f"{n.headline} {n.summary}" for n in news))}
-    profiles = "" if spec.briefing is None else "\n".join(text for _, text in spec.briefing.profiles)
+    briefing = spec.briefing or Briefing()
     return Mask(
-        level=spec.options.mask, factors=factors, names=names, profiles=profiles, market=market, calendar=calendar
+        level=spec.options.mask,
+        factors=factors,
+        names=names,
+        own_texts="\n".join((briefing.instruction, *(text for _, text in briefing.profiles))),
+        market=market,
+        calendar=calendar,
     )
 
 
@@ -237,7 +239,7 @@ class _Masking:
         self._prices: dict[tuple[Symbol, str], str] = {}
         self._ranges: dict[Symbol, tuple[float, float]] = {}
         texts = [message.text for message in request.messages]
-        foreign = " ".join([mask.profiles, *(found[2] for text in texts for found in _FENCE.finditer(text))])
+        foreign = " ".join([mask.own_texts, *(found[2] for text in texts for found in _FENCE.finditer(text))])
         lower = frozenset(re.findall(r"(?<!\w)[a-z][a-z&]*(?!\w)", " ".join((request.system, *texts))))
         words = set(re.findall(_WORD, foreign)) if mask.level >= NAMES else set[str]()
         products = {found[1] for found in mask.products.finditer(foreign)}
@@ -247,9 +249,11 @@ class _Masking:
             if not _HANDLE.match(word) and not _is_common(word.lower(), frozenset() if word in products else lower)
         }
         head = beginning(request.system)
+        if head not in mask.heads:
+            mask.heads[head] = self._text(head, self._known)
         self.masked = replace(
             request,
-            system=self._text(head, self._known) + self._text(request.system[len(head) :]),
+            system=mask.heads[head] + self._text(request.system[len(head) :]),
             messages=tuple(self._message(message) for message in request.messages),
         )
 
@@ -296,7 +300,7 @@ class _Masking:
             panels=tuple(panels),
         )
 
-    def _text(self, text: str, change: Change | None = None) -> str:
+    def _text(self, text: str, change: Callable[..., str] | None = None) -> str:
         """A text line by line; those of a table know what stands in their columns."""
         change, columns, lines = change or self._concealed, list[str](), []
         pattern = _back() if change == self._revealed else self._mask.pattern
@@ -373,8 +377,9 @@ class _Masking:
 
     def _priced(self, match: re.Match[str], column: str | None, *, back: bool = False) -> str:
         """A number: times the factor of its symbol where it is a price, by its inverse where it counts shares."""
-        text, before, after = match[0], match.string[: match.start()], match.string[match.end() :]
-        symbol = self._symbol_before(before, back=back)
+        text, after = match[0], match.string[match.end() : match.end() + _AROUND]
+        symbol = self._symbol_before(match.string[: match.start()], back=back)
+        before = match.string[max(0, match.start() - _AROUND) : match.start()]
         factor = self._mask.factors[symbol]
         low, high = (bound * float(factor if back else 1) for bound in self._range(symbol))
         if _COUNTED.search(column or "") or _SHARES.search(before) or after.startswith(" shares"):

@@ -22,6 +22,7 @@ from engine.errors import TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.settings import places
 from tests.servers.fake_llm_server import Fail, FakeBatch, fake_llm_server, is_preflight
+from tests.tui.commands import test_model_outages
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import BACKTEST, SYMBOLS, Service
 
@@ -86,6 +87,19 @@ def test_one_run_by_four_roads(service: Service, run: Run) -> None:
         for more in ((), ("--batch",))
     )
     assert half < full
+
+
+def test_a_batch_under_a_mask_is_of_masked_questions(
+    service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_model_outages, "SYMBOLS", [f"ASSET{number}" for number, _ in enumerate(SYMBOLS, 1)])
+    done = run(*BACKTEST, "--batch", "--mask", "1")
+    assert done.code == 0, done.err
+    (batch,) = service.batches.values()
+    sent = json.dumps([*batch.calls.values(), *service.requests])
+    assert "ASSET1" in sent and not any(symbol in sent for symbol in SYMBOLS)
+    assert len(batch.calls) + len(service.requests) == done.json["model"]["calls"]
+    assert {one["symbol"] for one in done.json["decisions"]} == set(SYMBOLS)
 
 
 def test_a_line_that_expired_is_asked_by_itself(service: Service, run: Run) -> None:
