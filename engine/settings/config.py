@@ -341,6 +341,8 @@ class AppConfig(_Section):
     """Refusal of everything that changes the desk, a backtest or an arena from the app, as --read-only."""
     notify: bool = True
     """Announcement of orders that wait: the terminal's bell and a desktop notification."""
+    watchlist: tuple[Literal["last", "change", "sparkline", "day", "held", "value", "profit", "signal"], ...] = ()
+    """Columns of the Desk's watchlist after the symbol, in this order; none: all that there is room for."""
     undo_seconds: float = Field(5, ge=0, le=60)
     """Seconds in which an approval or a veto can be undone before it is carried out; 0: at once."""
 

@@ -15,7 +15,7 @@ from engine.errors import ConfigError
 PREFIX = "PAPERDESK_"
 NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA"})
 """Variables with the prefix that are no configuration keys."""
-LISTS = frozenset({"symbols", "forms", "series", "command", "tools"})
+LISTS = frozenset({"symbols", "forms", "series", "command", "tools", "watchlist"})
 """Keys whose value in the environment is a list, with commas."""
 
 

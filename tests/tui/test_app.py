@@ -83,14 +83,19 @@ async def test_a_cycle_streams_pauses_and_ends_in_signals(running: Running, tmp_
         await until(pilot, lambda: "PAUSED" in drawn(pilot))
         desk.pause = 0
         await pilot.press("p")
-        await until(pilot, lambda: "BUY" in drawn(pilot) and "run done" in drawn(pilot))
+        await until(
+            pilot, lambda: "BUY" in str(table(pilot, "watchlist").rows[0].cells[-1]) and "run done" in drawn(pilot)
+        )
         panes = {pane.step: pane for pane in agents.panes}
         assert panes["news"].progress is Progress.LEFT_OUT
         assert panes["decision"].progress is Progress.ANSWERED
         await until(pilot, lambda: "101,340.00" in drawn(pilot))
         text = drawn(pilot)
         assert "[b]steadily[/b]" in text and "rules, not a language model" in text
-        assert table(pilot, "positions").rows[0].key == "AAA-USD"
+        held = next(row for row in table(pilot, "watchlist").rows if row.key == "AAA-USD")
+        assert held.cells[5].text == "120" and str(table(pilot, "watchlist").border_subtitle).startswith(
+            "value 5,340.00"
+        )
 
 
 async def test_no_text_of_an_agent_has_the_screen_laid_out_anew(
@@ -271,7 +276,7 @@ async def test_panes_say_that_the_desk_opens_until_they_know_it(running: Running
     async with running((160, 48), open_desk=open_desk) as pilot:
         events = pilot.app.screen.query_one(EventLog)
         await until(pilot, lambda: "opening the desk" in str(events.content))
-        assert empty("watchlist", "positions", "orders") == {"opening the desk"}
+        assert empty("watchlist", "orders") == {"opening the desk"}
         assert "No decision yet" not in drawn(pilot)
         await pilot.press("3")
         await until(pilot, lambda: pilot.app.current_mode == "book")
@@ -282,7 +287,6 @@ async def test_panes_say_that_the_desk_opens_until_they_know_it(running: Running
         await pilot.press("1")
         await until(pilot, lambda: len(table(pilot, "orders").rows) == 3)
         await until(pilot, lambda: "opening" not in str(events.content))
-        assert "no positions" in table(pilot, "positions").empty_text
 
 
 async def test_a_journal_that_cannot_be_read_is_said_and_the_market_shows(running: Running, tmp_path: Path) -> None:
@@ -310,7 +314,7 @@ async def test_zoom_shows_one_pane_and_tab_walks_them(running: Running) -> None:
         await pilot.press("tab")
         assert screen.query_one("#agents").display and not screen.query_one("#chart").display
         await pilot.press("escape")
-        assert all(screen.query_one(f"#{name}").display for name in ("watchlist", "chart", "agents", "positions"))
+        assert all(screen.query_one(f"#{name}").display for name in ("watchlist", "chart", "agents", "orders"))
 
 
 @pytest.mark.parametrize(
@@ -339,11 +343,12 @@ async def test_every_size_has_its_layout_and_paper_on_it(running: Running, size:
             if form is not Layout.LINE or size[1] > 3:
                 told = " ".join(drawn(pilot).split())
                 assert ("needs 40 columns and 10 rows q quits" in told) is (form is Layout.LINE)
-        # Nothing is decided: a large screen gives the room to the chart.
-        assert not screen.query_one("#why").display
+        # Nothing is decided: a wide screen gives the room to the chart, and then a column to the decision.
+        chart, agents = screen.query_one("#chart"), screen.query_one("#agents")
         if form is Layout.WIDE:
+            assert agents.region.y > chart.region.y
             await pilot.press("r")
-            await until(pilot, lambda: screen.query_one("#why").display)
+            await until(pilot, lambda: agents.region.y == chart.region.y and agents.region.x > chart.region.x)
 
 
 async def test_resizing_while_a_cycle_runs_never_breaks_it(running: Running, tmp_path: Path) -> None:
@@ -482,7 +487,7 @@ async def test_plain_characters_are_enough(running: Running) -> None:
             await pilot.press(key)
             await shown(pilot)
             assert drawn(pilot).isascii(), {c for c in drawn(pilot) if not c.isascii()}
-        pilot.app.screen.query_one("#positions", Table).entitle("日本, in a title that does not fit " * 2)
+        pilot.app.screen.query_one("#orders", Table).entitle("日本, in a title that does not fit " * 2)
         await until(pilot, lambda: "+- ????, in a title" in drawn(pilot))
         assert drawn(pilot).isascii() and "~ -+" in drawn(pilot)
 

@@ -28,7 +28,7 @@ async def test_a_letter_focuses_a_pane(running: Running) -> None:
         assert all(  # a label covers the title of its pane
             region.width == frame.query_one(f"#{label[2:]}").region.width for label, region in labels.items()
         )
-        assert set(labels) == {"a watchlist", "b chart", "c agents", "d positions", "e orders"}
+        assert set(labels) == {"a watchlist", "b chart", "c agents", "d orders"}
         await pilot.press("c")
         assert pilot.app.screen.focused is not None
         assert "agents" in {node.id for node in pilot.app.screen.focused.ancestors_with_self}

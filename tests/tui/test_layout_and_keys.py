@@ -27,7 +27,7 @@ from tui.view.market_view import MarketView, Quote
 from tui.view.snapshot import Snapshot, active_contexts
 from tui.view.state import DeskState
 from tui.view.watchlist import WatchedGroup
-from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
+from tui.widgets.desk_tables import watchlist_columns, watchlist_rows
 from tui.widgets.screen_bars import ErrorBar
 from tui.widgets.table import LEAST, Column, column_widths
 
@@ -101,8 +101,20 @@ def test_a_table_cuts_texts_before_figures(columns: list[tuple[int, bool, int]],
     assert sum(width + 1 for width in widths if width) <= max(room, least)
 
 
-def test_the_watchlist_has_the_shares_that_are_held_beside_the_longest_signal() -> None:
-    assert column_widths(WATCHLIST, [len("WRNN-USD"), 7, 7, len(" 36.0544"), len("BUY  10")], 42) == [8, 7, 7, 8, 7]
+@pytest.mark.parametrize(
+    ("room", "left_out"),
+    [
+        (35, {"30D", "DAY", "POS", "VALUE", "SIGNAL"}),
+        (46, {"DAY", "POS", "VALUE", "SIGNAL"}),
+        (70, {"POS"}),
+        (80, set()),
+    ],
+)
+def test_the_watchlist_has_the_columns_that_there_is_room_for(room: int, left_out: set[str]) -> None:
+    columns = watchlist_columns(())
+    widths = column_widths(columns, [len("WRNN-USD"), 7, 7, 10, 7, len(" 36.0544"), 7, 7, len("BUY  10")], room)
+    assert {column.title for column, width in zip(columns, widths, strict=True) if not width} == left_out
+    assert [one.title for one in watchlist_columns(("profit", "last"))] == ["SYM", "P&L", "LAST"]
 
 
 def test_a_coin_s_market_is_always_open() -> None:
@@ -126,7 +138,7 @@ def test_a_signal_of_the_session_before_is_marked_until_the_symbol_is_decided() 
 
     def signals(desk: DeskState) -> list[str]:
         view = Snapshot(desk=desk, market=MarketView(quotes))
-        return [row.cells[-1].text for row in watchlist_rows(view, WatchedGroup())]
+        return [row.cells[-1].text for row in watchlist_rows(view, WatchedGroup(), watchlist_columns(()))[0]]
 
     assert signals(state) == ["(BUY)", "SELL 8.4"]
     assert signals(replace(state, running=False)) == ["(BUY)", "SELL 8.4"], "it was not decided anew"

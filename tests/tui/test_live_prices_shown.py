@@ -105,20 +105,24 @@ async def test_one_price_feeds_last_chart_profit_and_equity(running: Running, tm
     async with running(desk=desk) as pilot:
         await until(pilot, lambda: bool(feed.symbols))
         screen = pilot.app.screen_stack[0]
-        positions, chart = screen.query_one("#positions", Table), screen.query_one(CandleChart)
+        watchlist, chart = screen.query_one("#watchlist", Table), screen.query_one(CandleChart)
+
+        def profit() -> str:
+            return str(watchlist.border_subtitle).partition("P&L ")[2]
+
         bars = len(chart.data)
-        assert "Equity 101,520.00" in bar(pilot) and positions.rows[0].cells[3].text == "+180.00"
+        assert "Equity 101,520.00" in bar(pilot) and profit() == "+180.00"
         feed.says(up(), LastTrade("AAA-USD", Decimal(50), NOW))
         await until(pilot, lambda: rows(pilot)["AAA-USD"][0] == "50.00")
         await until(
             pilot, lambda: (len(chart.data), chart.data.close[-1], chart.data.days[-1]) == (bars + 1, 50.0, NOW.date())
         )
         if split:  # 120 shares are not 120 any more: the books stay at their close
-            assert "Equity 101,520.00" in bar(pilot) and positions.rows[0].cells[3].text == "+180.00"
+            assert "Equity 101,520.00" in bar(pilot) and profit() == "+180.00"
         else:
             await until(pilot, lambda: "Equity 102,000.00" in bar(pilot) and "+0.47% day" in bar(pilot))
-            await until(pilot, lambda: positions.rows[0].cells[3].text == "+660.00")
-            assert positions.border_subtitle == "live"
+            await until(pilot, lambda: profit() == "+660.00")
+            assert watchlist.title == "Watchlist, live" and watchlist.rows[0].cells[7].text == "+660"
 
 
 async def test_a_fill_is_booked_at_once_by_a_desk_that_may(running: Running, tmp_path: Path) -> None:
@@ -223,7 +227,7 @@ def test_an_old_message_is_stale_only_while_the_market_is_open() -> None:
 def test_a_live_price_counts_only_in_a_session_after_the_last_close() -> None:
     day = NOW.date()
     shown = Shown("AAA", Decimal(100), 0.01, day - timedelta(days=1))
-    assert shown.at(Decimal(102), day) == Shown("AAA", Decimal(102), 0.02, day, live=True)
+    assert shown.at(Decimal(102), day) == Shown("AAA", Decimal(102), 0.02, day, live=True, closes=(102.0,))
     assert shown.at(Decimal(102), day - timedelta(days=1)) is shown
     assert shown.at(None, day) is shown
 

@@ -25,10 +25,11 @@ from tui.screens.set_up import SetUpScreen
 from tui.screens.symbol_search import SymbolSearchScreen
 from tui.set_up.first_configuration import new_account
 from tui.view.market_view import at_prices
-from tui.widgets.agent_panes import AgentPanes, DecisionSummary
+from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.screen_bars import StatusBar
 from tui.widgets.table import Cell, Row, Table
+from tui.widgets.text_lines import TextPane
 
 
 def drawn(pilot: Pilot[Any], monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> list[str]:
@@ -128,18 +129,17 @@ async def test_a_widget_that_is_displayed_gets_its_size(
 ) -> None:
     async with running(size=(120, 40)) as pilot:
         screen = pilot.app.screen
-        why, told = screen.query_one(DecisionSummary), list[int]()
-        assert isinstance(screen, DeskScreen) and not why.display
-        monkeypatch.setattr(DecisionSummary, "on_resize", lambda text: told.append(text.size.width), raising=False)
-        monkeypatch.setattr(DeskScreen, "has_room_for", lambda screen, pane: True)
-        screen.place_panes()
+        bar, told = screen.query_one("#bar", TextPane), list[int]()
+        assert isinstance(screen, DeskScreen) and not bar.display
+        monkeypatch.setattr(TextPane, "on_resize", lambda text: told.append(text.size.width), raising=False)
+        screen.set_display(bar, True)
         while not screen._layout_required:  # it is asked for, and not made yet
             await asyncio.sleep(0)
         if asked:
             screen._compositor._full_map_invalidated = True  # as after scrolling
-            assert why in screen._compositor.full_map
+            assert bar in screen._compositor.full_map
         await shown(pilot)
-        await until(pilot, lambda: why.size.width in told)
+        await until(pilot, lambda: bar.size.width in told)
 
 
 def wholly_seen(pilot: Pilot[Any], widget: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The Desk: watchlist, candle chart, agents, positions, open orders, events; from 140 columns also the decision."""
+"""The Desk: watchlist with what is held, open orders, equity, chart, the decision and its agents, events."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ from tui.view.market_view import MarketView
 from tui.view.snapshot import OPENING, Snapshot, active_contexts, first_cycle_hint
 from tui.view.watchlist import DESK as DESK_GROUP
 from tui.view.watchlist import WatchedGroup, changes_of, keep_group, last_group
-from tui.widgets.agent_panes import AgentPanes, DecisionSummary
+from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
-from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
+from tui.widgets.desk_tables import ORDERS, order_rows, watchlist_columns, watchlist_rows
 from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import EventLog
-from tui.widgets.table import Table
+from tui.widgets.table import Column, Table
+from tui.widgets.trail_pane import trail_of
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
@@ -51,7 +52,7 @@ class DeskScreen(OrderActions):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DESK)]
     TABLES = ("watchlist",)
     SHOWS_ANY_SYMBOL = True
-    PANES = ("watchlist", "chart", "agents", "positions", "orders", "equity", "why")
+    PANES = ("watchlist", "chart", "agents", "orders", "equity")
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,19 +67,19 @@ class DeskScreen(OrderActions):
         """The reason why prices of watched symbols were not fetched that was shown last."""
         self._booked: tuple[object, ...] = ()
         """The part of the snapshot that the books behind the equity were read for."""
+        self._carded: tuple[object, ...] = ()
+        """The decision whose card is shown, and the record that it was read from."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the panes."""
         with Horizontal(id="desk"):
             with Vertical(id="left", classes="column"):
-                yield Table(WATCHLIST, title="Watchlist", empty=OPENING, id="watchlist", classes="pane")
-                yield Table(POSITIONS, title="Positions", empty=OPENING, id="positions", classes="pane")
+                yield Table(self._columns, title="Watchlist", empty=OPENING, id="watchlist", classes="pane")
                 yield Table(ORDERS, title="Open orders", empty=OPENING, id="orders", classes="pane")
                 yield CurvePlot(id="equity", classes="pane")
             with Vertical(id="middle", classes="column"):
                 yield ChartPane()
                 yield AgentPanes(id="agents", classes="pane")
-            yield DecisionSummary(id="why", classes="pane")
         yield EventLog(id="events")
 
     def on_mount(self) -> None:
@@ -87,14 +88,20 @@ class DeskScreen(OrderActions):
         if self._read_groups() and (name := last_group()) != DESK_GROUP:
             self._show_group(name)
 
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        return watchlist_columns(self.desk_app.settings.watchlist)
+
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the why column on a wide screen, but not on a large one before the first decision; for the curve on
-        a large one; and on a small one for open orders where there are any."""
+        """True for the curve once there is one, and on a narrow screen for open orders where there are any."""
         if pane.id == "equity":
             return self.has_class("-curve")
-        if pane.id == "orders":
-            return self.form is not Layout.NARROW or bool(self._view.controls.orders)
-        return pane.id != "why" or (self.form is Layout.WIDE and not self.has_class("-fresh"))
+        return pane.id != "orders" or self.form is not Layout.NARROW or bool(self._view.controls.orders) or self._first
+
+    @property
+    def _first(self) -> bool:
+        """True before the first cycle."""
+        return self._view.opened is not None and self._view.desk.books is None and not self._view.busy
 
     def show_body(self, view: Snapshot) -> None:
         """Show a snapshot in all panes, which draw what has changed."""
@@ -105,7 +112,13 @@ class DeskScreen(OrderActions):
 
     def _show_watchlist(self, view: Snapshot) -> None:
         watchlist = self.query_one("#watchlist", Table)
-        watchlist.show(watchlist_rows(view, self._group), view.unopened or "the desk has no symbols")
+        rows, sums = watchlist_rows(view, self._group, self._columns)
+        watchlist.show(rows, view.unopened or "the desk has no symbols")
+        name, books = self._group.name, view.desk.books
+        title = "Watchlist" if name == DESK_GROUP else f"Watchlist: {name}"
+        # A filter takes the room of the moment that the figures are of.
+        watchlist.entitle(title if books is None or watchlist.filter_text else f"{title}, {books.as_of}")
+        set_subtitle(watchlist, sums)
         self._look_up(view)
         if not self.symbol and watchlist.cursor_key:
             self._choose(watchlist.cursor_key)
@@ -114,22 +127,40 @@ class DeskScreen(OrderActions):
         looked_up = self._group.looked_up.charts
         charts = looked_up if view.market is None or self.symbol in looked_up else view.market.charts
         self.chart.show(view, self.symbol, charts.get(self.symbol, NO_CHART))
-        self.query_one(DecisionSummary).show(view.desk, self.symbol)
+        self._show_card(view)
+
+    def _show_card(self, view: Snapshot) -> None:
+        """Have the card of the symbol's latest decision read; while a cycle writes, that of before stays."""
+        made = next(iter(view.desk.decisions.get(self.symbol, {}).values()), None)
+        wanted = () if made is None or not view.sources else (made.key, *view.sources[:1])
+        same = wanted[:1] == self._carded[:1]
+        if wanted == self._carded or (same and view.desk.running):
+            return
+        self._carded = wanted
+        if not same:
+            self.query_one(AgentPanes).show_card(None)
+        if made is not None and wanted:
+            self._read_card(view, made)
+
+    @work(group=f"{READING} card", exclusive=True, exit_on_error=False, description="the decision's card")
+    async def _read_card(self, view: Snapshot, made: Decision) -> None:
+        assert view.opened is not None
+        try:
+            card = await view.opened.ask.read(view.sources[0], partial(trail_of, decision=made))
+        except PaperdeskError:  # what is wrong with a journal is said by the error bar
+            card = None
+        self.query_one(AgentPanes).show_card(card)
 
     def _show_tables(self, view: Snapshot) -> None:
         self._draw_equity(view)
-        positions, books = self.query_one("#positions", Table), view.desk.books
-        first = books is None and not view.busy
-        empty = f"no positions{first_cycle_hint(view)}" if first else "no positions yet"
-        positions.show(position_rows(view.desk), view.unopened or empty)
-        set_subtitle(positions, "" if books is None else books.as_of)
         self._show_orders(view)
         self.query_one(EventLog).show(view.desk.lines, view.unopened or "nothing has happened yet")
 
     def _show_orders(self, view: Snapshot) -> None:
         orders, controls = self.query_one("#orders", Table), view.controls
         rows = [] if view.now is None else order_rows(controls, view.now)
-        orders.show(rows, view.unopened or "no open orders")
+        empty = f"no orders and no positions{first_cycle_hint(view)}" if self._first else "no open orders"
+        orders.show(rows, view.unopened or empty)
         meant = "orders" if controls.waiting else "sent"
         keys = works(DESK, active_contexts(view), self.desk_app.settings.keys)
         answers = [key for key in keys if key.when == meant]
@@ -140,7 +171,6 @@ class DeskScreen(OrderActions):
     def _choose(self, symbol: str) -> None:
         self.symbol = symbol
         self.query_one("#watchlist", Table).point_at(symbol)
-        self.query_one("#positions", Table).point_at(symbol)
         self._show_chart(self._view)
         # The answers are laid out anew, which takes longer than all the rest: the chart is painted before.
         self.call_after_refresh(self._show_agents)
@@ -239,7 +269,6 @@ class DeskScreen(OrderActions):
         self._group = WatchedGroup(name=name, symbols=self._groups.get(name, ()))
         keep_group(name)
         watchlist = self.query_one("#watchlist", Table)
-        watchlist.entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
         self.show_view(self._view)
         if watchlist.cursor_key:  # keys are about the symbol under the cursor, in this group too
             self._choose(watchlist.cursor_key)
@@ -275,15 +304,11 @@ class DeskScreen(OrderActions):
             self.show_at_once()
 
     def _draw_equity(self, view: Snapshot) -> None:
-        """Draw the equity where a screen has room for it, and the books may have changed."""
-        roomy = self.form is Layout.WIDE and self.size.height >= TALL
-        if self.has_class("-fresh") is not (fresh := roomy and view.market is not None and not view.desk.decisions):
+        """Draw the equity where the books may have changed."""
+        if self.has_class("-fresh") is not (fresh := view.market is not None and not view.desk.decisions):
             self.set_class(fresh, "-fresh")
             self.place_panes()
-        if not roomy:
-            self._booked = ()
-            self._show_curve(PlotData(), "")
-        elif view.sources and (shown := book_curves.seen(view)) != self._booked:
+        if view.sources and (shown := book_curves.seen(view)) != self._booked:
             self._booked = shown
             self._read_book(view)
 
@@ -340,7 +365,8 @@ class DeskScreen(OrderActions):
         does, and on a large screen."""
         super().place_panes()
         if self._built:
-            self.chart.give_room(self._charted)
+            large = self.form is Layout.WIDE and self.size.height >= TALL
+            self.chart.give_room(self._charted or (large and not self.single))
 
     def action_zoom_pane(self) -> None:
         """Show the focused pane alone, the chart in the place of a table, or all again."""

@@ -83,9 +83,9 @@ class Layout(StrEnum):
     NARROW = "-narrow"
     """80 to 99 columns: positions under the list."""
     USUAL = "-usual"
-    """100 to 139 columns."""
+    """100 to 159 columns."""
     WIDE = "-wide"
-    """From 140 columns: a why column on the right."""
+    """From 160 columns: the decision and its agents in a column on the right."""
 
 
 LAYOUT_CLASSES = frozenset({*Layout, "-tall"})
@@ -99,7 +99,7 @@ def layout_of(columns: int, rows: int) -> Layout:
         return Layout.SINGLE
     if columns < 100:
         return Layout.NARROW
-    return Layout.USUAL if columns < 140 else Layout.WIDE
+    return Layout.USUAL if columns < 160 else Layout.WIDE
 
 
 class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):

@@ -131,6 +131,7 @@ class AppSettings:
     keymap: keys by id that differ from the table's.
     read_only: True where nothing can be changed.
     eight_bit: True for a terminal of 256 colours.
+    watchlist: the names of the columns of the watchlist; none for all.
     """
 
     theme: str = DEFAULT_THEME
@@ -140,6 +141,7 @@ class AppSettings:
     keymap: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
     eight_bit: bool = False
+    watchlist: tuple[str, ...] = ()
 
 
 def app_settings(
@@ -178,7 +180,8 @@ def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppS
     check_preset(loaded)
     config = loaded.config
     read_only = read_only or config.app.read_only
-    return app_settings(config.app.theme, config.bindings, loaded.origins, read_only=read_only)
+    settings = app_settings(config.app.theme, config.bindings, loaded.origins, read_only=read_only)
+    return replace(settings, watchlist=config.app.watchlist)
 
 
 def keep_theme(name: str) -> None:

@@ -45,7 +45,8 @@ class _Entry:
 
 def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Line]:
     """The first screen about a decision of a document of `paperdesk why`, in at most `rows` lines from FEWEST_ROWS on:
-    a line more where an order filled in parts, or where there was a trade that nobody decided."""
+    a line more where an order filled in parts, where there was a trade that nobody decided, or where the results have a
+    line of their own."""
     width = min(width, WIDEST)
     entries = list(_entries(document, shown, width))
     for one in entries:
@@ -61,7 +62,7 @@ def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Li
                 room -= 1
     owner = "" if shown["owner"] == "desk" else f", as {one_line(shown['owner'])}"
     head = f"{shown['symbol']}  {shown['session']}  {action_words(shown)}{owner}"
-    yield _with_results(head, shown, width), "strong"
+    yield from ((line, "strong") for line in _with_results(head, shown, width))
     label = ""
     for one in entries:
         for number, line in enumerate(one.lines[: one.shown]):
@@ -102,17 +103,24 @@ def summary_lines(document: Row, width: int, rows: int) -> Iterator[Line]:
     )
 
 
-def _with_results(head: str, shown: Row, width: int) -> str:
-    """The head of a card with the results after 1, 5 and 20 sessions and to date, as far as they fit."""
+def _with_results(head: str, shown: Row, width: int) -> Iterator[str]:
+    """The head of a card with the results after 1, 5 and 20 sessions and to date as far as they fit; where none does,
+    they have the next line."""
     known = {one["sessions"]: one for one in shown["closes_since"]}
     if not known:
-        return head
+        yield head
+        return
     texts = [f"+{sessions} {_moved(known[sessions]) if sessions in known else '-'}" for sessions in HORIZONS]
     if shown["to_date"] is not None and shown["to_date"]["sessions"] not in HORIZONS:
         texts.append(f"to date {_moved(shown['to_date'])}")
-    while texts and len(head) + 3 + len("  ".join(texts)) > width:
-        texts.pop(-2 if len(texts) > 1 else -1)
-    return "   ".join(filter(None, (head, "  ".join(texts))))
+    beside = len(head) + 3 + len(texts[-1]) <= width
+    if not beside:
+        yield head
+    before = f"{head}   " if beside else f"{'Came of it':<{LABEL}}"
+    while len(texts) > 1 and len(before) + len("  ".join(texts)) > width:
+        # What is not known yet leaves first, then the horizons from the longest.
+        texts.pop(next((n for n in reversed(range(len(texts))) if texts[n].endswith(" -")), -2))
+    yield before + "  ".join(texts)
 
 
 def _moved(later: Row) -> str:

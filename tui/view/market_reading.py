@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.domain.chart import Marker
-from engine.domain.market import AROUND_THE_CLOCK, ActionKind
+from engine.domain.market import AROUND_THE_CLOCK, NANO, ActionKind
 from engine.domain.run import TradingMode
 from engine.market.trading_hours import session_to_decide
 from tui.charts.chart_data import ChartData, decided_as
 from tui.charts.symbol_chart import daily_chart, price_lines
-from tui.view.market_view import MarketView, Quote
+from tui.view.market_view import DAYS, MarketView, Quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -55,7 +56,9 @@ def market_view(
             continue
         bars = known.bars(symbol, CHART_BARS)
         change = bars.close[-1] / bars.close[-2] - 1 if len(bars) > 1 else None
-        quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1)))
+        low, high = (Decimal(column[-1]) / NANO for column in (bars.low, bars.high))
+        closes = tuple(price / NANO for price in bars.close[-DAYS:])
+        quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1), closes=closes, low=low, high=high))
         daily = daily_chart(bars, _markers(bars, filled.get(symbol, ())))
         charts[symbol] = replace(daily, lines=price_lines(daily), decided=_decided(bars, made.get(symbol, ())))
     splits = {

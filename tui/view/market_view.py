@@ -15,23 +15,31 @@ if TYPE_CHECKING:
     from engine.market.as_of import MarketAsOf
     from engine.ports import Calendar
 
+DAYS = 30
+"""Sessions whose closes a quote has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A symbol's last close and its change from the close before, as a fraction, and the session of that close; None
-    where there is no bar. `live` where it is a price of a session that has not closed."""
+    where there is no bar. `live` where it is a price of a session that has not closed. `closes` are the latest, up to
+    DAYS, the last of them included; `low` and `high` are of its session, None where they are not known."""
 
     symbol: str
     last: Decimal | None
     change: float | None
     session: date | None = None
     live: bool = False
+    closes: tuple[float, ...] = ()
+    low: Decimal | None = None
+    high: Decimal | None = None
 
     def at(self, price: Decimal | None, opened: date) -> Quote:
         """The quote at a live price, where the session `opened` is later than the last close, else as it is."""
         if price is None or self.last is None or self.session is None or opened <= self.session:
             return self
-        return Quote(self.symbol, price, float(price / self.last - 1), opened, live=True)
+        closes = (*self.closes, float(price))[-DAYS:]
+        return Quote(self.symbol, price, float(price / self.last - 1), opened, live=True, closes=closes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.binding import BindingType
 from textual.content import Content
@@ -20,6 +20,7 @@ from tui.text.plain_text import one_line, printable
 from tui.view.partial_answer import streamed_text
 from tui.view.state import DeskState, Pane, Progress, action_text
 from tui.widgets.border_text import set_title
+from tui.widgets.folds import inked
 from tui.widgets.text_lines import TextLines
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from engine.messages.events import AgentAnswered
 
 Part = str | tuple[str, str] | Content
+NARROWEST = 34
+"""Columns of a decision's card at least."""
 MUTED, FAINT = "$foreground 55%", "$foreground 45%"
 OFFLINE = "rules, not a language model"
 ACTION_INKS = {"BUY": "bold $success", "SELL": "bold $error-lighten-1", "HOLD": "bold", "ABSTAIN": "bold $warning"}
@@ -103,6 +106,8 @@ class AgentPanes(TextLines):
         super().__init__(id=id, classes=classes)
         self.panes: tuple[Pane, ...] = ()
         self._contents: list[Content] = []
+        self._trail: Mapping[str, Any] | None = None
+        self._card: list[Content] = []
         self._plain = False
         self._symbol = ""
         self._follows = True
@@ -125,17 +130,38 @@ class AgentPanes(TextLines):
         if self._follows and speaking and desk.running:
             self.call_after_refresh(self._to, speaking)
         last = panes[-1], self.virtual_size  # which changes once new text is wrapped
-        if self._follows and not speaking and panes[-1].over and last != self._last:
+        if self._follows and not speaking and panes[-1].over and last != self._last and not self._card:
             self.call_after_refresh(self._to, panes[-1].name, top=True)
         self._speaking, self._last = speaking, last
         self._title(panes, symbol)
+
+    def show_card(self, trail: Mapping[str, Any] | None) -> None:
+        """Show first what counts of a decision, by its document of `paperdesk why`; None for nothing."""
+        self._trail = trail
+        self._lay_out_card()
+        if self._follows and not self._speaking:
+            self.scroll_home(animate=False)
+
+    def on_resize(self) -> None:
+        """Fit the card."""
+        self._lay_out_card()
+
+    def _lay_out_card(self) -> None:
+        self._card = []
+        if self._trail is not None and self.text_width >= NARROWEST:
+            from tui.text.trail_summary import FEWEST_ROWS, first_lines
+
+            (shown,) = self._trail["decisions"]
+            rows = max(FEWEST_ROWS, self.size.height)
+            self._card = [inked(first_lines(self._trail, shown, self.text_width, rows)), Content("")]
+        self.show_blocks([*self._card, *self._contents])
 
     def _show_steps(self, panes: tuple[Pane, ...]) -> None:
         plain = self.app.has_class("-plain")
         kept = dict(zip(self.panes, self._contents, strict=True)) if plain is self._plain else {}
         self._contents = [kept.get(pane) or step_content(pane, plain=plain) for pane in panes]
         self.panes, self._plain = panes, plain
-        self.show_blocks(self._contents)
+        self.show_blocks([*self._card, *self._contents])
 
     def _set_rows(self, rows: int) -> None:
         """Note the number of rows without a layout of the screen, which Textual makes with each change of it: text
@@ -149,8 +175,9 @@ class AgentPanes(TextLines):
             self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def as_text(self) -> str:
-        """Join all answers, for the clipboard."""
-        return "\n\n".join(f"{pane.name} ({pane.progress})\n{pane.text}" for pane in self.panes if pane.text)
+        """Join the card and all answers, for the clipboard."""
+        answers = [f"{pane.name} ({pane.progress})\n{pane.text}" for pane in self.panes if pane.text]
+        return "\n\n".join([*(card.plain for card in self._card[:1]), *answers])
 
     def _title(self, panes: tuple[Pane, ...], symbol: str) -> None:
         plain = self.app.has_class("-plain")
@@ -167,6 +194,7 @@ class AgentPanes(TextLines):
         """Scroll until the end of a pane can be seen, or until it is at the top."""
         number = next((n for n, pane in enumerate(self.panes) if pane.name == name), None)
         if number is not None:
+            number += len(self._card)
             end = self.first_row(number + 1)
             self.scroll_to(y=self.first_row(number) if top else max(0, end - self.size.height), animate=False)
 

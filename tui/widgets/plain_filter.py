@@ -10,8 +10,9 @@ from textual.color import Color
 from textual.filter import LineFilter
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
-MARKS = {"…": "~", "▌": "|"}
-"""Characters that Textual draws by itself: the mark of a cut title, the border of a notification."""
+MARKS = {"…": "~", "▌": "|", "─": "-", "┃": "|", **dict(zip("▁▂▃▄▅▆▇█", "__..--''", strict=True))}
+"""Characters that Textual draws by itself, the mark of a cut title and the border of a notification, and those of
+sparklines."""
 
 
 class PlainCharacters(LineFilter):

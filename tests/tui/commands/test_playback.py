@@ -280,12 +280,13 @@ async def test_every_refresh_shows_all_parts_as_of_one_moment(desk: Path, monkey
             return
         last = next(quote for quote in market.quotes if quote.symbol == screen.symbol)
         assert last.last is not None
-        watchlist, positions = screen.query_one("#watchlist", Table), screen.query_one("#positions", Table)
+        watchlist = screen.query_one("#watchlist", Table)
         row = next(row for row in watchlist.rows if row.key == screen.symbol)
         assert f"{last.last:,.2f}" in [cell.text for cell in row.cells]
         assert screen.query_one(CandleChart).data.days[-1] == last.session
-        assert positions.border_subtitle == books.as_of
-        assert len(positions.rows) == len(books.point.portfolio.positions)
+        assert watchlist.title == f"Watchlist, {books.as_of}"
+        held = {row.key for row in watchlist.rows if row.cells[5].text != "-"}
+        assert held == set(books.point.portfolio.positions)
         shown.add(books.session)
 
     async with opened() as pilot:
