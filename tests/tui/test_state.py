@@ -27,7 +27,6 @@ from engine.preset import load_preset
 from tests.decided import decided, settled
 from tui.view.desk_changes import after
 from tui.view.state import LOG_LINES, DeskState, Line, Progress, action_text, with_line
-from tui.widgets.agent_panes import decision_summary
 
 NOW = datetime(2024, 3, 1, 21, 0, 1, tzinfo=UTC)
 DAY, LATER = date(2024, 3, 1), date(2024, 3, 4)
@@ -143,10 +142,6 @@ def test_abstaining_is_shown_and_logged_and_costs_add_up() -> None:
 def test_what_a_model_writes_cannot_steer_the_terminal() -> None:
     state = _fold(_started(), _said("\x1b[31mred\x1b[0m \x07bell\u202ereversed\n[b]bold[/b]"))
     assert state.panes_of("ABC")[0].text == "red bellreversed\n[b]bold[/b]"
-    made = decided("ABC", "BUY", 7, DAY, reason="be\x1b]0;title\x07cause")
-    assert str(decision_summary(after(state, DecisionMade("r1", NOW, made)), "ABC")).endswith(
-        "Reason\nbecause\n\nd: the whole trail"
-    )
 
 
 def test_a_run_that_goes_on_keeps_what_was_said_in_it_and_another_begins_anew() -> None:

@@ -21,7 +21,7 @@ from tui.screens.screen_keys import ControlKeys, PastKeys, SearchKeys
 from tui.settings.keys import menu
 from tui.view.desk_port import Source
 from tui.view.snapshot import Retry, Snapshot, active_contexts
-from tui.widgets.agent_panes import AgentPanes, DecisionSummary
+from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
@@ -81,7 +81,7 @@ class Layout(StrEnum):
     SINGLE = "-single"
     """Below 80 x 20: one pane at a time; tab goes to the next."""
     NARROW = "-narrow"
-    """80 to 99 columns: positions under the list."""
+    """80 to 99 columns: orders where there are any."""
     USUAL = "-usual"
     """100 to 159 columns."""
     WIDE = "-wide"
@@ -293,7 +293,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
     def text_to_copy(self) -> str:
         """The content of the focused pane."""
         focused = self.focused
-        return focused.as_text() if isinstance(focused, Table | AgentPanes | DecisionSummary | TextPane) else ""
+        return focused.as_text() if isinstance(focused, Table | AgentPanes | TextPane) else ""
 
     def action_back(self) -> None:
         """Dismiss the error, then a filter, then a pane that stands alone."""

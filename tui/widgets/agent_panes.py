@@ -1,4 +1,4 @@
-"""The answers of the agents about one symbol, a pane per owner and step, and the decision in short.
+"""The answers of the agents about one symbol, a pane per owner and step, under the card of the decision.
 
 A pane streams the answer as it arrives, then shows the finished text with its model, tokens, seconds and cost.
 """
@@ -18,13 +18,11 @@ from engine.reports import amounts
 from tui.settings.keys import pane_bindings
 from tui.text.plain_text import one_line, printable
 from tui.view.partial_answer import streamed_text
-from tui.view.state import DeskState, Pane, Progress, action_text
-from tui.widgets.border_text import set_title
+from tui.view.state import DeskState, Pane, Progress
 from tui.widgets.folds import inked
 from tui.widgets.text_lines import TextLines
 
 if TYPE_CHECKING:
-    from engine.domain.decision import Decision, Opinion
     from engine.messages.events import AgentAnswered
 
 Part = str | tuple[str, str] | Content
@@ -32,7 +30,6 @@ NARROWEST = 34
 """Columns of a decision's card at least."""
 MUTED, FAINT = "$foreground 55%", "$foreground 45%"
 OFFLINE = "rules, not a language model"
-ACTION_INKS = {"BUY": "bold $success", "SELL": "bold $error-lighten-1", "HOLD": "bold", "ABSTAIN": "bold $warning"}
 
 
 class StepStyle(NamedTuple):
@@ -213,57 +210,3 @@ class AgentPanes(TextLines):
         self._follows = True
         if self._speaking:
             self._to(self._speaking)
-
-
-def decision_summary(desk: DeskState, symbol: str) -> Content:
-    """Describe the latest decision: action, size, changes by the limits, opinions, reason, agents that abstained."""
-    decisions, opinions = desk.decisions.get(symbol, {}), desk.opinions.get(symbol, {})
-    if not decisions:
-        return Content.styled("No decision yet." if symbol else "", MUTED)  # none is known while the desk opens
-    parts: list[Part] = []
-    for owner, made in decisions.items():
-        parts += ["\n\n"] if parts else []
-        parts += _decision(made, opinions, f"{owner}: " if len(decisions) > 1 else "")
-    silent = [pane.name for pane in desk.panes_of(symbol) if pane.progress is Progress.ABSTAINED]
-    if silent:
-        parts += [("\n\nAbstained\n", MUTED), ("\n".join(silent), "$warning")]
-    parts.append(("\n\nd: the whole trail", FAINT))
-    return Content.assemble(*parts)
-
-
-def _decision(made: Decision, opinions: Mapping[str, Opinion], owner: str) -> list[Part]:
-    size = amounts.size(made.size)
-    parts: list[Part] = [
-        (owner, MUTED),
-        (made.action.value, ACTION_INKS.get(made.action, "bold")),
-        (f" {size} % of the portfolio" if size else "", ""),
-        (f"\nafter the close of {made.key.session}", MUTED),
-    ]
-    if opinions:
-        parts.append(("\n\nOpinions", MUTED))
-        for name, opinion in opinions.items():
-            parts += [(f"\n{name}: ", MUTED), (action_text(opinion), ACTION_INKS.get(opinion.action, "bold"))]
-    if made.cut:
-        parts += [("\n\nLimits changed it\n", MUTED), (one_line(made.cut), "$warning")]
-    # What follows the first line is shorthand of indicators and memories.
-    first, _, rest = printable(made.reason).strip().partition("\n")
-    parts += [("\n\nReason\n", MUTED), Content(first or "none was given")]
-    return [*parts, Content.styled("\n\n" + rest.replace("\n", "\n\n"), MUTED)] if rest else parts
-
-
-class DecisionSummary(TextLines):
-    """The column on the right of a wide screen."""
-
-    def __init__(self, *, id: str, classes: str = "") -> None:
-        super().__init__(id=id, classes=classes)
-        self._shown: tuple[object, ...] = ()
-        """The parts of the desk that the text was made from: it is long, and asked for with every refresh."""
-
-    def show(self, desk: DeskState, symbol: str) -> None:
-        """Show the latest decision about a symbol."""
-        silent = [pane.name for pane in desk.panes_of(symbol) if pane.progress is Progress.ABSTAINED]
-        shown = (symbol, desk.decisions.get(symbol), desk.opinions.get(symbol), silent)
-        if shown != self._shown:
-            self._shown = shown
-            self.show_text(decision_summary(desk, symbol))
-            set_title(self, f"Why {symbol}")

@@ -67,7 +67,7 @@ async def test_the_columns_are_those_of_the_configuration(
         await until(pilot, lambda: bool(cells(pilot, "watchlist")))
         assert pilot.app.screen.query_one("#watchlist", Table).render_line(0).text.split() == ["SYM", "P&L", "LAST"]
     monkeypatch.setenv("PAPERDESK_APP__WATCHLIST", "profit,price")
-    said = await asyncio.to_thread(run, "doctor")
+    said = await asyncio.to_thread(run, "positions")
     assert said.code == 78 and "app.watchlist" in said.err
 
 
@@ -75,16 +75,16 @@ async def test_the_columns_are_those_of_the_configuration(
 async def test_the_first_rows_beside_the_chart_are_the_card_of_the_decision(
     run: Run, desk: Path, size: tuple[int, int]
 ) -> None:
+    symbol = "ORVL"
+    (made,) = (await asyncio.to_thread(run, "why", symbol, str(SESSIONS[1]), "--json")).json["decisions"]
     async with opened(size) as pilot:
         screen = pilot.app.screen
         agents = screen.query_one(AgentPanes)
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        symbol = next(iter(pilot.app.bridge.snapshot().desk.decisions))  # type: ignore[attr-defined]
         screen.show_symbol(symbol)  # type: ignore[attr-defined]
-        await until(pilot, lambda: agents.as_text().startswith(symbol))
+        await until(pilot, lambda: agents.as_text().startswith(symbol), 30)
         await shown(pilot)
-        (made,) = (await asyncio.to_thread(run, "why", symbol, str(SESSIONS[1]), "--json")).json["decisions"]
         first = [agents.render_line(y).text.strip() for y in range(6)]
         assert first[0].startswith(f"{symbol}  {SESSIONS[1]}  {made['action']}"), first
         labels = {line.split("  ")[0] for line in first}
