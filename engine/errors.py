@@ -25,6 +25,8 @@ abstention, a value that is shown and counted. A model that gives no answer at a
 
 from __future__ import annotations
 
+from copy import copy
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from typing import ClassVar
 
 MENDED = (75, 77, 78)
@@ -42,6 +44,10 @@ class PaperdeskError(Exception):
     """Base of all errors; `exit_code` is that of the command."""
 
     exit_code: ClassVar[int] = 70
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # An error whose constructor takes more than its message comes out of another process as it is.
+        return __newobj__, (type(self), *self.args), vars(self)
 
 
 class UsageError(PaperdeskError):
@@ -134,4 +140,6 @@ def gravest(first: PaperdeskError, other: PaperdeskError) -> PaperdeskError:
     codes = first.exit_code, other.exit_code
     if codes[0] not in GRAVEST_FIRST or GRAVEST_FIRST.index(codes[0]) <= GRAVEST_FIRST.index(codes[1]):
         return first
-    return type(other)(f"{other}; and {first}")
+    graver = copy(other)
+    graver.args = (f"{other}; and {first}",)
+    return graver

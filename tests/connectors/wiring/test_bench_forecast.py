@@ -69,8 +69,10 @@ def test_the_estimate_is_near_what_is_asked_then(folder: Path) -> None:
     asked = run_bench(services(Config()), prepared(folder, "offline")).models[0]
     assert estimate.calls == pytest.approx(asked.calls, rel=0.1)
     assert estimate.held == 0 and estimate.input_tokens > 500 * estimate.calls
-    # Dollars by the price table: 0.75 a million in, 4.50 out; each call's tokens are whole numbers.
-    dollars = Decimal(estimate.input_tokens) * Decimal("0.75e-6") + Decimal(estimate.output_tokens) * Decimal("4.5e-6")
+    # Dollars by the price table: 0.75 a million in, a tenth of it from the cache, 4.50 out; tokens are whole numbers.
+    fresh = Decimal(estimate.input_tokens - estimate.cached_tokens) * Decimal("0.75e-6")
+    cached = Decimal(estimate.cached_tokens) * Decimal("0.075e-6")
+    dollars = fresh + cached + Decimal(estimate.output_tokens) * Decimal("4.5e-6")
     assert estimate.cost is not None
     assert float(estimate.cost) == pytest.approx(float(dollars), rel=0.02)
 

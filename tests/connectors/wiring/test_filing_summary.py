@@ -155,7 +155,7 @@ def test_a_recalled_summary_is_shown_whole_or_cut_after_a_sentence_and_that_is_s
     told = " ".join([TRENDS] * times)
     server.play(Say(text=json.dumps({"summary": told})))
     run = ran(folder, preset, near(server))
-    seen = shown(run, {"desk": "evidence-decision", "finmem": "immediate-reflection"}[preset])
+    seen = shown(run, {"desk": "past-intelligence", "finmem": "immediate-reflection"}[preset])
     assert seen and 1_500 < len(TRENDS) < 8_000 < 3 * len(TRENDS)
     for text, answer in seen:
         if times == 1:

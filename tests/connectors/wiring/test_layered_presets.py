@@ -92,14 +92,14 @@ def test_momentum_is_of_closes_adjusted_by_what_is_known_and_the_last_is_raw(pre
     for session, text in seen.items():
         expected = adjusted(session, 4)
         line = re.search(r"^- adjusted closes.*: (.*)$", text, re.MULTILINE)
-        assert line and line[1] == ", ".join(f"{day} {close:.2f}" for day, close in expected)
+        assert line and line[1] == ", ".join(f"{day} {close:.2f}" for day, close in expected[:-1])
         row = history.index(session)
         assert row is not None and expected[-1][1] == from_nano(history.close[row])
         moved = log(expected[-1][1] / expected[0][1])
         assert f"last 3 sessions: {moved * 100:+.2f}%" in text
     raw = {day: from_nano(history.close[history.rows_through(day) - 1]) for day in (PAYS, SPLITS)}
     # On the ex-dates what was before is scaled, of the dividend as of the split; the day itself is not.
-    assert f"{PAYS} {raw[PAYS]:.2f}\n" in seen[PAYS] and f"{SPLITS} {raw[SPLITS]:.2f}\n" in seen[SPLITS]
+    assert all(f"- close: {raw[day]:.2f}, of {day}\n" in seen[day] for day in (PAYS, SPLITS))
     assert {day for day in seen if adjusted(day, 4) != raw_closes(day, 4)} >= {PAYS, SPLITS}
 
 
@@ -120,9 +120,9 @@ def test_without_actions_the_adjusted_closes_of_the_file_give_their_returns_alon
     seen = {one.decision.key.session: prompt(one, "immediate-reflection") for one in ran(spec)[0]}
     expected = adjusted(PAYS, 4, "TMBK")
     line = re.search(r"^- adjusted closes.*: (.*)$", seen[PAYS], re.MULTILINE)
-    assert line and line[1].split(", ")[-1] == f"{PAYS} {expected[-1][1]:.2f}"
+    assert line
     shown = [Decimal(part.split()[1]) for part in line[1].split(", ")]
-    assert all(abs(ours - theirs) <= Decimal("0.02") for ours, (_, theirs) in zip(shown, expected, strict=True))
+    assert all(abs(ours - theirs) <= Decimal("0.02") for ours, (_, theirs) in zip(shown, expected[:-1], strict=True))
     certificate = run_audit(services(Config(), NOON), spec, 3)
     assert certificate.outcome == "clean", certificate
 
