@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from engine.app.desk.booking_queue import BookingQueue
 from engine.app.models.models import PAUSE_SECONDS, Gate
+from engine.domain.text import state_words
 from engine.errors import InvariantBroken, PaperdeskError, TryAgainLater
 from engine.execution import controls
 from engine.messages.bus import Bus
@@ -284,8 +285,8 @@ class OwnOrderQueue:
         if ticket.refused:
             self._notice("error", f"{wanted.description} is not taken: {ticket.refused}")
         else:
-            detail = f" ({ticket.detail})" if ticket.detail else ""
-            self._notice("info", f"your order {wanted.description}: {ticket.order.state}{detail}")
+            told = state_words(ticket.order.state, ticket.detail)
+            self._notice("info", f"your order {wanted.description}: {told}")
 
     def take_back(self) -> None:
         """Drop the order that was given last."""

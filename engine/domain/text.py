@@ -93,3 +93,13 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """The text on one line, safe to show."""
     return " ".join(printable(text).split())
+
+
+STATE_WORDS = {"intended": "not sent yet", "submitting": "being sent", "unknown": "sent, no answer yet"}
+"""A trader's words for states of an order that the journal has names of its own for."""
+
+
+def state_words(state: str, detail: str = "") -> str:
+    """A state of an order with its reason: `acknowledged`, `expired: the session has closed`; of a veto that alone."""
+    detail = one_line(detail)
+    return detail if detail.startswith("vetoed") else ": ".join(filter(None, (STATE_WORDS.get(state, state), detail)))

@@ -504,6 +504,8 @@ async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
         await pilot.press("r", "4", "ctrl+r")
         await until(pilot, lambda: app.bridge.snapshot().busy and len(app.bridge.snapshot().backtests) == 1)
         await pilot.press("q")
+        assert isinstance(app.screen, ConfirmScreen), "a backtest would end"
+        await pilot.press("y")
         await until(pilot, lambda: not app._running)
     assert app.return_value == ""
 

@@ -10,7 +10,7 @@ import click
 
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
-from tui.text.run_text import terms
+from tui.text.run_text import order_words, terms
 
 Document = Mapping[str, Any]
 
@@ -54,5 +54,5 @@ def _sent_lines(document: Document) -> Iterator[str]:
         return
     yield standard_output().bold(f"Open orders of the desk {document['desk']} that were sent")
     for order in sent:
-        yield f"{order['id']}  {terms(order)}: {order['state']}"
+        yield f"{order['id']}  {order_words(order)}"
     yield "paperdesk cancel SYMBOL or ORDER_ID"

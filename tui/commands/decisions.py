@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.domain.order import YOU
+from engine.domain.text import state_words
 from engine.reports.amounts import price, quantity, size
 from engine.reports.settings_text import changed_text
 from engine.reports.table import Column
@@ -183,7 +184,7 @@ def _filled(order: Mapping[str, Any]) -> Mapping[str, Any]:
     fills = [(Decimal(fill["quantity"]), Decimal(fill["price"])) for fill in order["fills"]]
     shares = sum((quantity for quantity, _ in fills), Decimal(0))
     paid = sum((quantity * price for quantity, price in fills), Decimal(0))
-    state = order["state"] + (", yours" if order["owner"] == YOU else "")
+    state = state_words(order["state"]) + (", yours" if order["owner"] == YOU else "")
     on = order["fills"][-1]["session"] if fills else ""
     return {**order, "state": state, "filled": shares or "", "price": paid / shares if shares else "", "on": on}
 

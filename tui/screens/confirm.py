@@ -69,8 +69,8 @@ def halt_confirmation(controls: ControlState) -> Confirmation:
 
 
 def quit_confirmation(view: Snapshot) -> Confirmation | None:
-    """Before the app is left while models that may cost something are at work, an order is still to be sent, or it is
-    not known whether one has arrived; None where nothing is lost."""
+    """Before the app is left while a backtest runs, models that may cost something are at work, an order is still to be
+    sent, or it is not known whether one has arrived; None where nothing is lost."""
     lines = [f"Your order {wanted.description} is not sent yet, and is dropped." for wanted in view.own_orders]
     lines += [
         f"It is unknown yet whether {one.order.side} {one.order.symbol} has arrived at the broker: "
@@ -90,7 +90,7 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
         f"The backtest {one.name} is running ({one.fraction:.0%}): finished sessions are kept, "
         f"paperdesk backtest --resume {one.spec.run} continues."
         for one in view.backtests
-        if one.running and one.label and one.label != OFFLINE
+        if one.running
     ]
     return Confirmation("Quit?", "\n\n".join(lines), (("y", "quit"),)) if lines else None
 

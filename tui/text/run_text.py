@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.order import YOU
-from engine.domain.text import counted
+from engine.domain.text import counted, state_words
 from engine.reports import amounts
 from engine.reports.documents.row_json import minute, use_words
 from tui.text.plain_text import one_line
@@ -89,8 +89,7 @@ def effect_facts(effect: Row | None, source: str = "") -> list[tuple[str, str]]:
 
 def order_words(order: Row) -> str:
     """An order with its state on one line, and the reason of the state where the row has one as `detail`."""
-    detail = order.get("detail")
-    return f"{terms(order)}: {order['state']}" + (f" ({one_line(detail)})" if detail else "")
+    return f"{terms(order)}: {state_words(order['state'], order.get('detail') or '')}"
 
 
 def trade_words(fill: Row) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from engine.domain.text import counted
+from engine.domain.text import counted, state_words
 from engine.messages.answer_text import answer_text
 from engine.reports import amounts
 from tui.text.debate_text import debate_lines
@@ -236,7 +236,6 @@ def _orders(shown: Row, width: int) -> Iterator[Line]:
     for order in shown["orders"]:
         yield f"  {order_words(order)}  ({order['id']})", ""
         for move in order["moves"]:
-            detail = f": {one_line(move['detail'])}" if move["detail"] else ""
             time = f"{datetime.fromisoformat(move['time']):%Y-%m-%d %H:%M:%S}"
-            yield from paragraph(f"{time} UTC  {move['state']}{detail}", width, "    ")
+            yield from paragraph(f"{time} UTC  {state_words(move['state'], move['detail'])}", width, "    ")
         yield from ((f"    {trade_words(fill)}", "") for fill in order["fills"])

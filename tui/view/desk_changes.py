@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.run import RunKind, RunOutcome
-from engine.domain.text import first_few
+from engine.domain.text import first_few, state_words
 from engine.messages import events
 from engine.messages.events import AgentAnswered, AgentSaid, DecisionMade, Event, OpinionFormed, RunStarted, StepStarted
 from engine.reports import amounts
@@ -19,9 +19,6 @@ from tui.view.state import Books, DeskState, Line, Pane, Progress, action_text, 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
     from engine.reports.documents.opening import Opening
-
-_ORDER_MOVED: Mapping[str, str] = {"intended": "waits", "submitting": "is being sent"}
-"""Words of the log for states of an order whose names are the journal's own."""
 
 ANSWER_CHARACTERS = 20_000
 """Characters of one answer that a screen shows."""
@@ -191,7 +188,7 @@ def _with_decision(state: DeskState, made: Decision) -> DeskState:
 
 def _order_moved(state: DeskState, event: events.OrderMoved) -> DeskState:
     order = event.order
-    text = f"{order.symbol} {order.side} order {_ORDER_MOVED.get(order.state, order.state)}{_because(event.detail)}"
+    text = f"{order.symbol} {order.side} order {state_words(order.state, event.detail)}"
     return _logged(state, event, "trade", text)
 
 

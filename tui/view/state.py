@@ -182,6 +182,13 @@ class DeskState:
             if (owners := self.panes.get(symbol))
         )
 
+    @property
+    def answered(self) -> float:
+        """The part of the run's questions that are over."""
+        begun = (self.panes.get(symbol, {"": self._waiting(symbol)}) for symbol in self.symbols)
+        panes = [pane for owners in begun for own in owners.values() for pane in own]
+        return sum(pane.over for pane in panes) / len(panes) if panes else 0.0
+
     def steps_of(self, symbol: str, owner: str) -> tuple[Pane, ...]:
         """An owner's panes of a symbol."""
         return self.panes.get(symbol, {}).get(owner) or self._waiting(symbol)

@@ -122,7 +122,8 @@ def _cycle_items(view: Snapshot) -> Iterator[Item]:
         yield Item("Cycle", f"{desk.decided}/{len(desk.symbols)} waits", "warn")
         return
     minutes = "" if view.cycle_seconds is None else amounts.minutes(view.cycle_seconds)
-    parts = ("starting", minutes) if view.starting else (f"{desk.decided}/{len(desk.symbols)}", desk.at, minutes)
+    progress = f"{desk.decided}/{len(desk.symbols)}", desk.at, f"{desk.answered:.0%}"
+    parts = ("starting", minutes) if view.starting else (*progress, minutes)
     yield Item("Cycle", " ".join(part for part in parts if part), "cycle")
 
 

@@ -21,6 +21,7 @@ from engine.app.research.market_data import known_closes
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderSize, OrderState, Portfolio, Side
 from engine.domain.run import TradingMode
+from engine.domain.text import state_words
 from engine.errors import MissingData, PaperdeskError, UsageError
 from engine.execution.controls import OrderTimes, give
 from engine.execution.limits import Price, buying_power, cash_floor, edit_of, short_excess, shortfall
@@ -227,7 +228,7 @@ def _carried_out(
             unsent = {"approve": "approved, not sent yet", "veto": "vetoed"}
             state = unsent.get(answer, f"{DONE[answer]}: {waiting[order_id]}")
         elif order.state in (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED):
-            state = f"{order.state}: {detail}" if detail else f"{order.state}"
+            state = state_words(order.state, detail)
             refused = answer == "approve" or (answer == "undo" and order_id in late)
         elif order_id in late:
             state, refused = f"sent already ({order.state})", answer != "approve"

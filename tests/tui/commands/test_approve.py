@@ -102,7 +102,7 @@ def test_one_is_vetoed_and_one_approved_and_the_run_goes_on_without_deciding_ane
     desk, first, second = waiting[0]["desk"], waiting[0]["id"], waiting[1]["id"]
     calls = run("status", "--desk", desk, "--json").json["model"]["calls"]
     vetoed = run("veto", first, "--reason", "too  much", "--desk", desk)
-    assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": canceled: vetoed: too much\n")
+    assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": vetoed: too much\n")
     assert states(run, desk)[second] == "intended"
     approved = run("approve", second, "--desk", desk, "--json")
     assert approved.code == 0
@@ -284,7 +284,7 @@ def test_names_and_all_exclude_each_other(run: Run, asks: None) -> None:
 def test_a_symbol_stands_for_its_orders_that_wait(run: Run, waiting: list[dict[str, Any]]) -> None:
     desk, first, second = waiting[0]["desk"], waiting[0], waiting[1]
     vetoed = run("veto", first["symbol"].lower(), "--reason", "too much", "--desk", desk)
-    assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": canceled: vetoed: too much\n")
+    assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": vetoed: too much\n")
     assert run("approve", second["symbol"], "--desk", desk).code == 0
     assert states(run, desk) | {first["id"]: "canceled", second["id"]: "acknowledged"} == states(run, desk)
     listed = run("orders", "--desk", desk)
