@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tui.screens.decisions import rows
+from tui.screens.why import rows
 
 from connectors.wiring.services import services
 from engine.app.open_desk import OpenDesk

@@ -31,7 +31,7 @@ def breaking(error: Exception) -> Callable[..., Any]:
         (("o", "5"), "forecast", KeyError("AAA-USD"), "a bug: KeyError: 'AAA-USD'"),
         (("d",), "read", RuntimeError("no trail"), "a bug: RuntimeError: no trail"),
         (
-            ("5",),
+            ("2",),
             "read",
             ExceptionGroup("two", [StaleData("old")]),
             "a bug: ExceptionGroup: two (1 sub-exception)",
