@@ -487,8 +487,12 @@ class JournalReader(RowReader):
 
     def orders_sent(self) -> frozenset[str]:
         """The ids of orders that were ever submitted, or were about to be."""
-        sent = "SELECT DISTINCT order_id FROM order_states WHERE state = 'submitting'"
-        return frozenset(row["order_id"] for row in self._rows(sent))
+        return frozenset(self.times_sent())
+
+    def times_sent(self) -> dict[str, datetime]:
+        """When orders were last about to be sent, UTC, by their ids."""
+        moves = self._values(OrderMove, "order_states", {"state": OrderState.SUBMITTING.value})
+        return {move.order_id: move.time for move in moves}
 
     def fills(
         self, run: str | None = None, order_id: str | None = None, part: str | None = None, *, book: str | None = ""

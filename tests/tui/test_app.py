@@ -280,10 +280,10 @@ async def test_panes_say_that_the_desk_opens_until_they_know_it(running: Running
         assert "No decision yet" not in drawn(pilot)
         await pilot.press("3")
         await until(pilot, lambda: pilot.app.current_mode == "book")
-        assert empty("book-positions", "book-orders", "trades", "flows") == {"opening the desk"}
+        assert empty("book-positions", "blotter", "flows") == {"opening the desk"}
         told.set()
-        await until(pilot, lambda: len(table(pilot, "book-orders").rows) == 3)
-        assert empty("book-positions", "trades") == {"nothing is held", "no trade so far"}
+        await until(pilot, lambda: len(table(pilot, "blotter").rows) == 3)
+        assert empty("book-positions") == {"nothing is held"}
         await pilot.press("1")
         await until(pilot, lambda: len(table(pilot, "orders").rows) == 3)
         await until(pilot, lambda: "opening" not in str(events.content))

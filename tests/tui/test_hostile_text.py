@@ -231,13 +231,12 @@ class Painted(NamedTuple):
 COLUMNS = 120
 VIEWS = (
     *("1", "a", "escape right_square_bracket"),
-    *("2", "3", "v", "v ", "4", "5", "6", "7", "8", "9", "grave_accent", "escape 5 d", "o"),
+    *("2", "v", "v ", "3", "4", "5", "v  ", "grave_accent", "escape 2 d", "o"),
     "escape 1 less_than_sign",
 )
 """The keys that lead from one view to the next, each text of its own."""
-WITHOUT_TEXT = {"2", "8"}
 HOLDERS = (
-    "#agents, #events, #answer, #sources, #decided, #book-orders, #decisions, #summary, #memories, #recorded, #run,"
+    "#agents, #events, #said, #recalled, #live, #blotter, #decisions, #summary, #memories, #recorded, #run,"
     " #checks, #models, #rates, #log, TimeBar, ReadingScreen #page, ConfirmScreen > Vertical"
 )
 """The panes that may hold a text, among them the page of the log and of a trail, and a dialog."""
@@ -303,5 +302,4 @@ async def test_hostile_text_changes_nothing_but_its_own_panes(
         assert {c for row in rows for c in row.text if unicodedata.category(c) in UNSEEN} == set(), keys
         every = [*panes, *before.panes]
         assert [*outside(rows, every)] == [*outside(before.rows, every)], keys
-        changed = [row.text for row in rows] != [row.text for row in before.rows]
-        assert changed is (keys not in WITHOUT_TEXT), keys
+        assert [row.text for row in rows] != [row.text for row in before.rows], keys

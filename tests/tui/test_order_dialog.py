@@ -93,13 +93,13 @@ async def test_the_book_answers_orders_as_the_desk_does(running: Running, asking
         await until(pilot, lambda: len(stands(pilot)) == 3)
         await pilot.press("3")
         await until(pilot, lambda: "a approve  x veto  e edit" in str(pilot.app.screen.query_one(Hints).render()))
-        listed = pilot.app.screen.query_one("#book-orders", Table)
-        await until(pilot, lambda: any("waits" in row.cells[4].text for row in listed.rows))
+        listed = pilot.app.screen.query_one("#blotter", Table)
+        await until(pilot, lambda: any("waits" in row.cells[5].text for row in listed.rows))
         await pilot.press("x")
         await until(pilot, lambda: "A vetoed order is never sent" in question(pilot))
         await pilot.press("y")
         await until(pilot, lambda: answer(asking, BOUGHT) is not None)
-        await until(pilot, lambda: any(row.cells[4].text == "vetoed" for row in listed.rows))
+        await until(pilot, lambda: any(row.cells[5].text == "vetoed" for row in listed.rows))
         assert pilot.app.last_command == f"paperdesk veto {BOUGHT.id}"  # type: ignore[attr-defined]
 
 

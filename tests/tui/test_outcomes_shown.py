@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tui.screens.why import rows
 
 from connectors.wiring.services import services
 from engine.app.open_desk import OpenDesk
@@ -36,6 +35,7 @@ from engine.settings.config import Config
 from tests.conftest import MadeHome
 from tui.cli import main
 from tui.desk.bridge import Bridge
+from tui.screens.why import rows
 from tui.text.trail_text import why_lines
 from tui.view.desk_port import Source
 from tui.widgets.trail_pane import trail_of

@@ -79,14 +79,10 @@ def test_a_cycle_and_a_backtest_run_while_keys_are_answered(opened: Callable[...
 
 
 SIGNS = {
-    "2": "ORVL 1D",
-    "3": "Steps ORVL",
-    "4": "Trades",
-    "5": "Decisions of",
-    "6": "Memories",
-    "7": "Decides",
-    "8": "Arenas",
-    "9": "Checks",
+    "2": "Decisions of",
+    "3": "Blotter",
+    "4": "Decides",
+    "5": "Checks",
     "1": "Watchlist",
 }
 """A few words on every screen, by its key."""

@@ -1,4 +1,5 @@
-"""Book: equity beside buy and hold, drawdown, positions, orders, trades and cash, as of the moment that is shown."""
+"""Book: equity beside buy and hold, drawdown, positions, cash, and every order from its decision to its result, as of
+the moment that is shown."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
-from engine.domain.order import Fill
+from engine.domain.order import Fill, Order
 from engine.errors import PaperdeskError
 from engine.reports import amounts, tables
-from engine.reports.documents.book import Book, Position
+from engine.reports.documents.book import BlotterRow, Book, Position
 from engine.reports.table import Cell, Column, sign_ink
-from engine.reports.tables import FLOWS, REQUESTED, SESSION, SIDE, SYMBOL, TRADES
+from engine.reports.tables import FLOWS, PRICE, REQUESTED, SIDE, SYMBOL
 from tui.desk import book_curves
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import newest_reading
@@ -29,15 +30,21 @@ from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Row, Table, rows_of
 
 POSITIONS = (*tables.POSITIONS, Column("TODAY", "today", amounts.gain, sign_ink, drop_order=4))
-ORDERS = (
-    SESSION,
+BLOTTER = (
+    Column("DECIDED", "session", drop_order=4),
     SYMBOL,
     SIDE,
     REQUESTED,
+    Column("SENT", "sent", "{:%m-%d %H:%M}".format, "muted", drop_order=6),
     Column("STATE", "state", max_width=14),
-    Column("FILLED AT", "price", amounts.price, drop_order=2),
-    Column("WHY", "why", ink="muted", drop_order=1, stretch=True, min_width=12),
+    Column("FILLED", "filled", max_width=11, drop_order=5),
+    Column("QTY", "filled_quantity", amounts.quantity, drop_order=9),
+    replace(PRICE, drop_order=1),
+    Column("SLIP BP", "slippage", "{:+.1f}".format, drop_order=3),
+    Column("P&L", "profit", amounts.gain, sign_ink),
+    Column("WHY", "why", ink="muted", drop_order=8, stretch=True, min_width=12),
 )
+"""Every order from its decision to its result."""
 
 
 def position_rows(book: Book, prices: Mapping[str, Decimal | None]) -> list[Row]:
@@ -49,39 +56,39 @@ def _live(one: Position, price: Decimal | None) -> Position:
     return one if not price or price == one.price else replace(one, price=price, before=one.price)
 
 
-def order_rows(book: Book, states: Mapping[str, Cell]) -> Sequence[Row]:
+def blotter_rows(book: Book, states: Mapping[str, Cell]) -> Sequence[Row]:
     """A row per order, the latest first, with the reason that it ended where it came to nothing, else that of its
     decision; `states` by id are those of open orders as their table shows them: waiting, answered."""
-    paid: dict[str, list[Fill]] = {}
-    for fill in book.fills:
-        paid.setdefault(fill.order_id, []).append(fill)
-    listed = [
-        {
-            **{
-                name: getattr(entry.order, name) for name in ("id", "session", "symbol", "side", "notional", "quantity")
-            },
-            "state": states.get(entry.order.id) or Cell(entry.order.state.value, "muted"),
-            "price": _average(paid.get(entry.order.id, ())),
-            "why": entry.ended or entry.order.reason,
-        }
-        for entry in book.orders
-    ]
-    return rows_of(ORDERS, listed, lambda one: one["id"])
+    listed = [_blotter_row(number, one, states) for number, one in enumerate(book.blotter)]
+    return rows_of(BLOTTER, listed, lambda one: str(one["id"]))
 
 
-def _average(fills: Sequence[Fill]) -> Decimal | None:
-    """The average price of an order's trades; None without one."""
-    shares = sum((one.quantity for one in fills), Decimal(0))
-    return sum((one.price * one.quantity for one in fills), Decimal(0)) / shares if shares else None
+def _blotter_row(number: int, one: BlotterRow, states: Mapping[str, Cell]) -> Mapping[str, object]:
+    order, fills = one.order, one.fills
+    asked: Order | Fill = fills[-1] if order is None else order
+    state = Cell("not decided", "warn") if order is None else Cell(order.state.value, "muted")
+    last = fills[-1] if fills else None
+    return {
+        **{name: getattr(asked, name, None) for name in ("session", "symbol", "side", "notional", "quantity")},
+        "id": number if order is None else order.id,
+        "state": state if order is None else states.get(order.id, state),
+        "sent": one.sent,
+        "filled": None if last is None else f"{last.time:%m-%d %H:%M}" if last.time else str(last.session),
+        "filled_quantity": sum((fill.quantity for fill in fills), Decimal(0)) or None,
+        "price": one.price,
+        "slippage": one.slippage,
+        "profit": one.profit,
+        "why": one.ended or asked.reason,
+    }
 
 
 class BookScreen(OrderActions):
-    """The account: two curves on the left, four tables on the right."""
+    """The account: curves on the left, positions and cash on the right, the blotter over the whole width."""
 
     MODE = BOOK
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(BOOK)]
-    TABLES, ORDERS = ("book-positions",), "book-orders"
-    PANES = ("growth", "falls", "book-positions", "book-orders", "trades", "flows", "exposure")
+    TABLES, ORDERS = ("book-positions",), "blotter"
+    PANES = ("growth", "falls", "book-positions", "flows", "exposure", "blotter")
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,12 +106,11 @@ class BookScreen(OrderActions):
             with Vertical(id="book-tables", classes="column"):
                 for name, title, columns in (
                     ("book-positions", "Positions", POSITIONS),
-                    ("book-orders", "Orders", ORDERS),
-                    ("trades", "Trades", TRADES),
                     ("flows", "Cash", FLOWS),
                 ):
                     yield Table(columns, title=title, empty=OPENING, id=name, classes="pane")
                 yield CurvePlot(id="exposure", classes="pane")
+        yield Table(BLOTTER, title="Blotter", empty=OPENING, id="blotter", classes="pane")
 
     def on_mount(self) -> None:
         """Focus the positions."""
@@ -146,7 +152,6 @@ class BookScreen(OrderActions):
         live = books is not None and books.live is not None
         for name, rows, empty in (
             ("book-positions", position_rows(book, prices if live else {}), "nothing is held"),
-            ("trades", rows_of(TRADES, book.fills), "no trade so far"),
             ("flows", rows_of(FLOWS, book.flows), "no dividend, fee or transfer so far"),
         ):
             self.query_one(f"#{name}", Table).show(rows, empty)
@@ -168,7 +173,11 @@ class BookScreen(OrderActions):
         states = {one.order.id: order_state(one) for one in view.controls.orders}
         if self._book is not None and states != self._listed:
             self._listed = states
-            self.query_one("#book-orders", Table).show(order_rows(self._book, states), "no order so far")
+            blotter = self.query_one("#blotter", Table)
+            blotter.show(blotter_rows(self._book, states), "no order so far")
+            filled = [one for one in self._book.blotter if one.fills]
+            gained = sum((one.profit for one in filled if one.profit is not None), Decimal(0))
+            blotter.border_subtitle = f"{len(filled):,} filled, {amounts.gain(gained)}" if filled else ""
 
     def chosen_symbol(self) -> str:
         """The symbol of the position under the cursor; else the desk's first."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from decimal import Decimal
 
 from engine.domain.market import Symbol
-from engine.domain.order import Fill
+from engine.domain.order import Fill, Order, Side
 from engine.domain.run import CashFlow, EquityPoint
 from engine.errors import MissingData
-from engine.journal.entries import OrderEntry
+from engine.journal.reader import JournalReader
 from engine.market.as_of import MarketAsOf
 from engine.reports.documents.account import booked_since, closes, measured_closes
 from engine.reports.documents.records import Records
@@ -47,6 +47,29 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlotterRow:
+    """An order with what came of it, or trades that nobody decided, as of a symbol that ends.
+
+    order: None for such trades.
+    ended: the reason that the order came to nothing, empty where none was given.
+    fills: its trades.
+    sent: when it was sent, UTC; None where it was not, or that is not recorded.
+    price: average of its trades; None without one.
+    slippage: basis points by which that is worse than the open of the session; None where that is not known.
+    profit: of its trades at the last close, less fees: what a purchase gained and a sale spared. With dividends and
+        splits since; None where the prices are not known.
+    """
+
+    order: Order | None = None
+    ended: str = ""
+    fills: Sequence[Fill] = ()
+    sent: datetime | None = None
+    price: Decimal | None = None
+    slippage: float | None = None
+    profit: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
     """Everything that the books of some records hold.
 
@@ -57,8 +80,7 @@ class Book:
     falls: the fraction from the highest growth at each close, not positive.
     invested: the fraction of the value that is in positions at each close, above 1 with borrowed cash.
     cash, positions: at the last close, with what was booked since.
-    orders: every order in its present state, the latest first.
-    fills: every trade, the latest first.
+    blotter: every order in its present state with its trades, the latest first.
     flows: cash that moved without a trade, the latest first.
     """
 
@@ -69,8 +91,7 @@ class Book:
     invested: Sequence[float] = ()
     cash: Decimal = Decimal(0)
     positions: Sequence[Position] = ()
-    orders: Sequence[OrderEntry] = ()
-    fills: Sequence[Fill] = ()
+    blotter: Sequence[BlotterRow] = ()
     flows: Sequence[CashFlow] = ()
 
 
@@ -104,10 +125,61 @@ def book_of(
         invested=[float(1 - point.portfolio.cash / point.value) if point.value else 0.0 for point in points],
         cash=present[-1].portfolio.cash if points else Decimal(0),
         positions=_positions(present),
-        orders=reader.orders(run)[::-1],
-        fills=reader.fills(run, part=part if run else None)[::-1],
+        blotter=_blotter(reader, run, part if run else None, market, sessions[-1] if sessions else date.max),
         flows=reader.cash_flows(run, part if run else None)[::-1],
     )
+
+
+def _blotter(
+    reader: JournalReader, run: str | None, part: str | None, market: MarketAsOf | None, until: date
+) -> list[BlotterRow]:
+    by_order: dict[str, list[Fill]] = {}
+    for fill in reader.fills(run, part=part):
+        by_order.setdefault(fill.order_id, []).append(fill)
+    sent, rows = reader.times_sent(), []
+    for entry in reader.orders(run)[::-1]:
+        order, fills = entry.order, by_order.pop(entry.order.id, [])
+        rows.append(_traded(BlotterRow(order=order, ended=entry.ended, sent=sent.get(order.id)), fills, market, until))
+    undecided = [_traded(BlotterRow(), [fill], market, until) for fills in by_order.values() for fill in fills]
+    return sorted((*undecided, *rows), key=_day, reverse=True)
+
+
+def _day(row: BlotterRow) -> date:
+    return row.fills[0].session if row.order is None else row.order.session
+
+
+def _traded(row: BlotterRow, fills: Sequence[Fill], market: MarketAsOf | None, until: date) -> BlotterRow:
+    """A row with its trades."""
+    shares = sum((fill.quantity for fill in fills), Decimal(0))
+    if not shares:
+        return row
+    price = sum((fill.price * fill.quantity for fill in fills), Decimal(0)) / shares
+    row = replace(row, fills=fills, price=price)
+    known = [_open_and_last(market, fill, until) for fill in fills] if market is not None else []
+    prices = [one for one in known if one is not None]
+    if len(prices) < len(fills):
+        return row
+    sign = 1 if fills[0].side is Side.BUY else -1
+    pairs = list(zip(fills, prices, strict=True))
+    opened = sum((fill.quantity * first for fill, (first, _) in pairs), Decimal(0)) / shares
+    profit = sum((sign * fill.quantity * (last - fill.price) - fill.fee for fill, (_, last) in pairs), Decimal(0))
+    return replace(row, slippage=float(sign * (price / opened - 1) * 10_000), profit=profit)
+
+
+def _open_and_last(market: MarketAsOf, fill: Fill, until: date) -> tuple[Decimal, Decimal] | None:
+    """The open of a trade's session, and the last close `until` a session in the shares of the trade's; None where one
+    is missing."""
+    try:
+        bars = market.adjusted(fill.symbol, market.count(fill.symbol))
+        close = market.close_of(fill.symbol, fill.session)
+    except (MissingData, KeyError):
+        return None
+    place = bars.index(fill.session)
+    if place is None or not bars.open[place]:
+        return None
+    of_close = close / Decimal(bars.close[place])
+    last = max(place, bars.rows_through(until) - 1)
+    return Decimal(bars.open[place]) * of_close, Decimal(bars.close[last]) * of_close
 
 
 def _positions(points: Sequence[EquityPoint]) -> list[Position]:

@@ -229,8 +229,8 @@ def test_an_order_that_nobody_approved_expires_with_that_reason(run: Run, asks: 
     async def shown() -> set[str]:
         async with opened() as pilot:
             await pilot.press("3")
-            await until(pilot, lambda: bool(cells(pilot, "book-orders")))
-            return {row[-1] for row in cells(pilot, "book-orders")}
+            await until(pilot, lambda: bool(cells(pilot, "blotter")))
+            return {row[-1] for row in cells(pilot, "blotter")}
 
     assert set(why.values()) <= asyncio.run(shown()), "the Book has it too"
 

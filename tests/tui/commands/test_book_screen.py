@@ -15,7 +15,7 @@ from tests.tui.conftest import arrived, cells, opened, until
 from tui.view.desk_port import Source
 from tui.widgets.plot import CurvePlot
 
-TABLES = ("book-positions", "book-orders", "trades", "flows")
+TABLES = ("book-positions", "blotter", "flows")
 
 
 async def growth_of(symbol: str) -> float:
@@ -28,7 +28,7 @@ async def growth_of(symbol: str) -> float:
 async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) -> None:
     async with opened() as pilot:
         await pilot.press("3")
-        await until(pilot, lambda: bool(cells(pilot, "trades")))
+        await until(pilot, lambda: bool(cells(pilot, "blotter")))
         now = {name: cells(pilot, name) for name in TABLES}
         growth = pilot.app.screen.query_one("#growth", CurvePlot)
         # Beside buy and hold stands the index fund of the data.
@@ -37,8 +37,8 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
         curve = list(growth.data.series["this account"])
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        await until(pilot, lambda: cells(pilot, "trades") != now["trades"])
-        before = cells(pilot, "book-orders")
+        await until(pilot, lambda: len(cells(pilot, "blotter")) < len(now["blotter"]))
+        before = cells(pilot, "blotter")
         await pilot.press("z")
         shown = [name for name in ("growth", "falls", *TABLES) if pilot.app.screen.query_one(f"#{name}").display]
         assert shown == ["book-positions"]
@@ -52,13 +52,22 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
     equity = run("equity", "--json").json["equity"]
     assert curve == pytest.approx([float(one["value"]) / float(equity[0]["value"]) * 100 for one in equity])
     orders = run("orders", "--json").json["orders"]
-    assert {(row[0], row[1], row[2]) for row in now["book-orders"]} == {
+    assert {(row[0], row[1], row[2]) for row in now["blotter"]} == {
         (one["session"], one["symbol"], one["side"]) for one in orders
     }
     asked = {f"${Decimal(one['notional']):,.2f}".removesuffix(".00") for one in orders if one["notional"]}
     assert any("." in one for one in asked), "some have cents"
-    assert {row[3] for row in now["book-orders"] if row[3].startswith("$")} == asked
+    assert {row[3] for row in now["blotter"] if row[3].startswith("$")} == asked
     assert all(f" {one} " in run("orders").out for one in asked)
+    # Every trade costs the slippage of the simulation, and together they earned what the account did.
+    filled = {(one["session"], one["symbol"]): one["fills"] for one in orders if one["fills"]}
+    blotter = {(row[0], row[1]): row for row in now["blotter"] if row[8] != "-"}
+    assert blotter.keys() == filled.keys() and {row[9] for row in blotter.values()} == {"+5.0"}
+    for key, (fill, *_) in filled.items():
+        assert blotter[key][8] == f"{Decimal(fill['price']):,.2f}"
+    profit = sum(Decimal(row[10].replace(",", "")) for row in blotter.values())
+    earned = Decimal(equity[-1]["value"]) - Decimal(equity[0]["value"])
+    assert abs(profit - earned) < 1 and profit
     then = run("orders", "--at", str(SESSIONS[1]), "--json").json["orders"]
     assert len(before) == len(then) < len(orders)
 
