@@ -506,6 +506,8 @@ def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
                 f"the window {extent} within the training of {text}, which knows the world to "
                 f"{price.training_cutoff}: what it decides may be remembered"
             )
+    if spec.options.mask and OfflineModel.spec in specs.values():
+        notes.append("a mask changes nothing for the rules, which read values and recall nothing")
     return [*notes, *price_notes(services, preset, spec.model, spec.models)]
 
 

@@ -86,6 +86,7 @@ def test_rules_and_runs_without_decisions_have_none(run: Run, paperdesk_home: Pa
     assert run("backtest", *WINDOW, "--light", "--sensitivity").code == 2
     masked = run("backtest", *WINDOW, "--mask", "1", "--sensitivity", "--json").json
     assert [row["input"] for row in masked["sensitivity"][0]["inputs"]] == ["news", "prices"]
+    assert any("mask" in note for note in masked["notes"])  # which hides nothing from the rules
 
 
 @pytest.mark.parametrize(
