@@ -250,7 +250,7 @@ def _played(
             if error.exit_code in MENDED:
                 error.args = (f"{error}; finished work is kept, `{go_on(prepared)}` continues",)
             raise
-    played = done | {left[place]: one for place, one in ended.items()}
+    played = dict(sorted((done | {left[place]: one for place, one in ended.items()}).items()))
     if len(played) == len(jobs):
         record.remove()
     return played

@@ -87,7 +87,7 @@ def cluster(scheduler: str, count: int, specs: Sequence[RunSpec]) -> Iterator[Te
 def _remote(address: str) -> Iterator[Client]:
     from distributed import Client
 
-    for name in ("distributed", "distributed.client"):
+    for name in ("distributed", "distributed.client", "tornado.application"):
         logging.getLogger(name).setLevel(_SILENT)  # what is lost is told here
     try:
         asyncio.run(_try(address))  # a client that has failed to connect closes seconds later, with a traceback
@@ -112,13 +112,17 @@ async def _try(address: str) -> None:
 
 @contextmanager
 def _local(count: int) -> Iterator[Client]:
+    import dask
     from distributed import LocalCluster
 
-    with no_main_module():  # until the end: one that was killed is started again
+    # A profile of each second would be kept for an hour, hundreds of megabytes by then. The main module is hidden until
+    # the end: a worker that was killed is started again.
+    with dask.config.set({"distributed.worker.profile.enabled": False}), no_main_module():
         started = LocalCluster(
             n_workers=count,
             threads_per_worker=1,
             dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # it listens there all the same
             silence_logs=_SILENT,
             preload=[_UNDISTURBED],
         )

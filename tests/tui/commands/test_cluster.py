@@ -139,6 +139,14 @@ def test_an_address_without_a_scheduler_is_one_line(
     assert failed.code == code and address in failed.err and failed.err.count("\n") == 1
 
 
+def test_a_bench_keeps_the_journals_that_workers_wrote(run: Run, paperdesk_home: Path, scheduler: str) -> None:
+    command = ("bench", "tradinggpt", "--from", "2025-02-20", "--to", "2025-02-21", "--keep", "--json")
+    here, there = (run(*command, *more) for more in ((), ("--scheduler", scheduler)))
+    assert there.json["cells"] == here.json["cells"] and there.json["pairs"] == here.json["pairs"]
+    reports = [[run("report", "--run", one, "--json").json for one in said.json["runs"]] for said in (here, there)]
+    assert [one["fingerprint"] for one in reports[0]] == [one["fingerprint"] for one in reports[1]] and reports[0]
+
+
 def test_rows_are_the_same_with_a_worker_killed_and_nothing_is_paid_twice(
     run: Run, paperdesk_home: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
