@@ -155,12 +155,12 @@ def _show_compared(documents: Sequence[dict[str, Any]], told: dict[str, Any]) ->
 
 def _show_result(documents: Sequence[dict[str, Any]], repeats: int, told: dict[str, Any]) -> None:
     """Print a backtest, with what its repeats add."""
-    from engine.reports.documents.backtest import in_rows
+    from engine.reports.documents.backtest import row_pieces
     from engine.reports.documents.side_by_side import repeats_part
 
     document = (documents[0] if repeats == 1 else documents[0] | repeats_part(documents, repeats)) | told
     if as_json():
-        show_json_text(in_rows(document))
+        show_json_text(row_pieces(document))
         return
     from tui.text.backtest_text import summary_text
     from tui.text.runs_text import repeats_lines

@@ -100,13 +100,14 @@ def show(text: str) -> None:
 
 def show_json(document: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Print a document: ASCII, since a model may answer with characters that no terminal's encoding takes."""
-    show_json_text(json.dumps(document, indent=indent, allow_nan=False))
+    show_json_text([json.dumps(document, indent=indent, allow_nan=False)])
 
 
-def show_json_text(text: str) -> None:
-    """Print a document that is JSON already."""
+def show_json_text(pieces: Iterable[str]) -> None:
+    """Print a document that is JSON already, piece by piece: it may be a tenth of a gigabyte."""
     PRINTED.documents += 1
-    show(text)
+    sys.stdout.writelines(pieces)
+    show("")
 
 
 def as_json() -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate, pairwise
 from operator import mul
@@ -65,15 +65,22 @@ def document_text(report: Report) -> str:
 
 def in_rows(content: Mapping[str, Any]) -> str:
     """A backtest's document as text, a line for every key and every row; the closes of `equity` may be text already."""
-    return "{" + ",\n".join(f'"{key}": {_text(value, key == "equity")}' for key, value in content.items()) + "}"
+    return "".join(row_pieces(content))
 
 
-def _text(value: object, rows: bool) -> str:
-    if not isinstance(value, list) or not (rows or (value and isinstance(value[0], dict))):
-        return json.dumps(value, allow_nan=False)
-    return (
-        "[\n" + ",\n".join(row if isinstance(row, str) else json.dumps(row, allow_nan=False) for row in value) + "\n]"
-    )
+def row_pieces(content: Mapping[str, Any]) -> Iterator[str]:
+    """That text in pieces."""
+    for number, (key, value) in enumerate(content.items()):
+        yield f'{{"{key}": ' if number == 0 else f',\n"{key}": '
+        if not isinstance(value, list) or not (key == "equity" or (value and isinstance(value[0], dict))):
+            yield json.dumps(value, allow_nan=False)
+            continue
+        yield "[\n"
+        for place, row in enumerate(value):
+            yield ",\n" if place else ""
+            yield row if isinstance(row, str) else json.dumps(row, allow_nan=False)
+        yield "\n]"
+    yield "}"
 
 
 def light_document(report: Report) -> Document:
