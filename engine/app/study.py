@@ -284,7 +284,8 @@ def _play_all(
     asking = [job for job in todo if job.begun is not None]
     count, scheduler = workers
     if free and (scheduler is not None or min(count, len(free)) > 1):
-        work, specs = partial(_play_there, services, prepared.light), [job.spec for job in free]
+        # They cost nothing, and the limit of a --budget stays with this process.
+        work, specs = partial(_play_there, replace(services, limit=None), prepared.light), [job.spec for job in free]
         with team_of(count, scheduler, specs) as team:
             in_workers(team, work, free, stop, lambda number, trouble: end(free[number], trouble))
     else:

@@ -147,6 +147,17 @@ def test_a_bench_keeps_the_journals_that_workers_wrote(run: Run, paperdesk_home:
     assert [one["fingerprint"] for one in reports[0]] == [one["fingerprint"] for one in reports[1]] and reports[0]
 
 
+def test_a_comparison_with_a_budget_is_the_same(
+    run: Run, paperdesk_home: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-06", "--preset", "finvision")
+    command = ("compare", "--models", "offline", "--mask", "0,2", *window, "--budget", "1", "--json")
+    here = run(*command, "--jobs", "2")
+    monkeypatch.setenv(places.HOME, str(tmp_path / "other"))
+    there = run(*command, "--scheduler", scheduler)
+    assert (here.code, there.code) == (0, 0) and there.json == here.json
+
+
 def test_rows_are_the_same_with_a_worker_killed_and_nothing_is_paid_twice(
     run: Run, paperdesk_home: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
