@@ -343,7 +343,8 @@ class PaperdeskApp(App[str]):
             self._start_refusal = start_refusal
             if start_refusal and self.current_mode not in (DESK, OPS):  # those have the log
                 self.notify(start_refusal, markup=False, timeout=6)
-        self._lead_into_set_up(view.trouble)
+        if view.opened is None:
+            self._lead_into_set_up(view.trouble)
         self._place = view.place
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
@@ -355,11 +356,12 @@ class PaperdeskApp(App[str]):
 
     def _lead_into_set_up(self, trouble: str) -> None:
         """Begin by itself, once, the set-up without which the desk cannot be opened."""
-        if trouble and not self._led and self.set_up is not None and self.set_up.after(trouble) is not self.set_up:
+        offer = None if self._led or self.set_up is None else self.set_up.after(trouble)
+        if offer is not None and offer.mends(trouble):
             from tui.app.palette import begin_set_up
 
             self._led = True
-            self.call_later(begin_set_up, self, self.set_up.after(trouble))
+            self.call_later(begin_set_up, self, offer)
 
     def notify(self, message: str, *, severity: SeverityLevel = "information", **more: Any) -> None:
         """Show a toast, which is not shown a third time unless it is an error."""

@@ -15,17 +15,15 @@ from engine.settings.keys import write_private
 from tui.set_up.first_configuration import (
     MODELS,
     amount,
-    check_configuration,
     close_note,
     data_folder,
     desk_name,
-    example,
-    filled_in,
     known_symbols,
-    local_model,
     model_spec,
     preset_name,
+    proposed_model,
     symbols_of,
+    with_answers,
 )
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
@@ -60,8 +58,7 @@ def init_command(invocation: Invocation, yes: bool) -> None:
             raise click.UsageError(
                 "init asks questions, which needs a terminal: pass --yes to take the defaults"
             ) from None
-    text = filled_in(example(), {key: value for key, value in answers.items() if value})
-    check_configuration(text)
+    text = with_answers(file, {key: value for key, value in answers.items() if value})
     try:
         write_private(file, text)
     except ConfigError as error:
@@ -93,9 +90,7 @@ def _ask(desk: str | None) -> dict[str, str]:
     )
     answers["desk.preset"] = _prompt(f"Preset ({presets})", defaults.desk.preset, preset_name)
     answers["desk.cash"] = _prompt("Paper money to begin with", str(defaults.desk.cash), amount)
-    answers["models.default"] = _prompt(
-        f"Model (offline, {MODELS})", local_model() or defaults.models.default, model_spec
-    )
+    answers["models.default"] = _prompt(f"Model (offline, {MODELS})", proposed_model(None), model_spec)
     return answers
 
 

@@ -3,9 +3,7 @@ symbols, written into its configuration."""
 
 from __future__ import annotations
 
-import json
 import os
-import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,15 +13,13 @@ from typing import TYPE_CHECKING
 from engine.domain.market import is_crypto
 from engine.errors import ConfigError
 from engine.settings import places
-from engine.settings.keys import keep_keys, stored_keys, write_private
+from engine.settings.edit import change_value
+from engine.settings.keys import keep_keys, stored_keys
 from tui.set_up.first_configuration import (
     ACCOUNT_KEYS,
     SYMBOLS,
-    check_configuration,
-    filled_in,
     known_symbols,
     model_key,
-    symbols_of,
 )
 from tui.set_up.set_up import Answers, Question, SetUp, checked_key, keys_of
 
@@ -83,7 +79,7 @@ def _keeping(question: Question, kept: str) -> Question:
 def symbol_entry(invocation: Invocation) -> SetUp:
     """Ask for the symbols of a desk, from its data folder where it has one. Raises ConfigError."""
     folder = invocation.load().config.data.folder
-    file = places.config_file() if invocation.config_file is None else Path(invocation.config_file).expanduser()
+    file = invocation.file
     asked = SYMBOLS
     if folder is not None:
         there = sorted(path.stem for path in (Path(folder).expanduser() / "prices").glob("*.csv"))
@@ -92,40 +88,15 @@ def symbol_entry(invocation: Invocation) -> SetUp:
             asked, proposed=",".join((shares or there)[:PROPOSED]), check=partial(known_symbols, folder=folder)
         )
 
-    def checked(text: str) -> str:
-        answer = asked.check(text)
-        _with_symbols(file, answer)
-        return answer
-
     def keep(answers: Answers) -> Iterator[Path]:
-        write_private(file, _with_symbols(file, answers["desk.symbols"]))
+        change_value(file, SYMBOLS.key, answers[SYMBOLS.key])
         yield file
 
     return SetUp(
         title="Symbols of this desk",
         end=f"The symbols are written to {file}; the rest of it stays.",
         done="The symbols are saved.",
-        questions=lambda answers: (replace(asked, check=checked),),
+        questions=lambda answers: (asked,),
         keep=keep,
         cycle=True,
     )
-
-
-def _with_symbols(file: Path, answer: str) -> str:
-    """The configuration with symbols in the place of none. Raises ConfigError where that place is not found, and for
-    symbols that cannot be in one portfolio."""
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    changed = filled_in(text, {"desk.symbols": answer})
-    try:
-        if "symbols" not in tomllib.loads(changed).get("desk", {}):
-            section, line = "[desk]\n", f"symbols = {json.dumps(symbols_of(answer))}\n"
-            changed = (
-                changed.replace(section, section + line, 1) if section in changed else f"{changed}\n{section}{line}"
-            )
-        written = tomllib.loads(changed)["desk"]["symbols"]
-    except tomllib.TOMLDecodeError:
-        written = None
-    if written != symbols_of(answer):
-        raise ConfigError(f"{file} has its symbols in a form that cannot be edited here: edit desk.symbols in the file")
-    check_configuration(changed)
-    return changed

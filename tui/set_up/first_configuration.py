@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from connectors.loopback import is_loopback
 from engine.domain.market import has_crypto_among_shares, parse_symbol
@@ -17,6 +15,7 @@ from engine.domain.model_call import ModelKind, parse_model_spec
 from engine.errors import ConfigError, DataError
 from engine.program_files import program_text
 from engine.settings import places
+from engine.settings.edit import change_value
 from engine.settings.keys import keep_keys, write_private
 from tui.set_up.set_up import Answers, Question, SetUp, checked_key, keys_of
 
@@ -32,6 +31,7 @@ ACCOUNT_KEYS = (
     ),
     Question(key=SECRET, name="Alpaca secret", text="The key's secret.", check=checked_key),
 )
+OFFLINE = "offline"
 MODES = ("ask", "auto", "observe")
 MODELS = "openai:MODEL, anthropic:MODEL, ollama:MODEL (also lmstudio, vllm, openrouter, deepseek, google, xai)"
 """The models that a set-up names."""
@@ -42,24 +42,15 @@ def example() -> str:
     return program_text(Path(__file__).with_name("config.example.toml"))
 
 
-def filled_in(text: str, answers: Mapping[str, str]) -> str:
-    """The example with answers (`section.key` to TOML's own notation or plain text) in their places."""
-    section, lines = "", []
-    for line in text.splitlines():
-        if found := re.fullmatch(r"\[([a-z._-]+)\]", line):
-            section = found[1]
-        elif (found := re.fullmatch(r"(?:# )?([a-z_]+) = .*", line)) and f"{section}.{found[1]}" in answers:
-            line = f"{found[1]} = {_toml(f'{section}.{found[1]}', answers[f'{section}.{found[1]}'])}"
-        lines.append(line)
-    return "\n".join(lines) + "\n"
-
-
-def _toml(key: str, answer: str) -> str:
-    if key in ("desk.cash", "budget.usd_per_day"):
-        return answer
-    if key == "desk.symbols":
-        return json.dumps(symbols_of(answer))
-    return json.dumps(answer, ensure_ascii=False)
+def with_answers(file: Path, answers: Mapping[str, str]) -> str:
+    """The text of a configuration, or of the example where there is none yet, with answers by their keys. Raises
+    UsageError and ConfigError for what cannot be."""
+    with TemporaryDirectory(prefix="paperdesk-") as folder:
+        draft = Path(folder) / "config.toml"
+        draft.write_text(file.read_text(encoding="utf-8") if file.is_file() else example(), encoding="utf-8")
+        for key, answer in answers.items():
+            change_value(draft, key, answer)
+        return draft.read_text(encoding="utf-8")
 
 
 def close_note(symbols: Collection[str]) -> str:
@@ -134,60 +125,47 @@ def model_spec(text: str) -> str:
     return text
 
 
-def local_model() -> str:
-    """A model of a server on this machine that answers, by its endpoint; empty for none. The environment may give the
-    servers other addresses. Raises ConfigError for an environment that is wrong."""
+def proposed_model(file: Path | None) -> str:
+    """The model of a configuration; where that is the rules, one of a server on this machine that answers, if any.
+    Raises ConfigError for a configuration or an environment that is wrong."""
     from connectors.llm.local_models import local_models
     from engine.settings.config import load_config
 
-    return next(local_models(load_config(None).config.endpoints), "")
-
-
-def check_configuration(text: str) -> None:
-    """Raise ConfigError for a text that cannot be read back as a configuration."""
-    from pydantic import ValidationError
-
-    from engine.settings.config import Config
-    from engine.settings.values import complaint
-
-    try:
-        Config.model_validate(tomllib.loads(text, parse_float=Decimal))
-    except ValidationError as error:
-        raise ConfigError(complaint(Config, error)) from None
+    config = load_config(file).config
+    rules = config.models.default == OFFLINE
+    return next(local_models(config.endpoints), OFFLINE) if rules else config.models.default
 
 
 def new_account(file: Path) -> SetUp:
-    """The set-up of a paper account where nothing is configured; `file` is the configuration that it writes."""
+    """The set-up of a paper account; `file` is the configuration that it writes, or changes with its comments kept."""
     return SetUp(
         title="Set up a paper account",
         end=f"The account is checked and its prices are fetched; then {file} is written, and the keys beside it.",
         done="The desk is set up.",
-        questions=partial(questions, model=local_model() or "offline"),
+        questions=partial(questions, model=proposed_model(file)),
         keep=partial(_keep, file),
         cycle=True,
-        options=_draft,
+        options=partial(_draft, file),
         # All but what follows from the prices that are fetched afterwards.
         refused_by=lambda area: area != "Data",
         symbols=lambda answers: symbols_of(answers["desk.symbols"]),
     )
 
 
-def _draft(answers: Answers, folder: Path) -> tuple[str, ...]:
+def _draft(file: Path, answers: Answers, folder: Path) -> tuple[str, ...]:
     draft = folder / "config.toml"
-    draft.write_text(configuration(answers), encoding="utf-8")
+    draft.write_text(configuration(file, answers), encoding="utf-8")
     return ("--config", str(draft))
 
 
 def _keep(file: Path, answers: Answers) -> Iterator[Path]:
-    """Write the keys, and then the configuration, both for their owner alone. Raises ConfigError where there is a
-    configuration already, or one of them cannot be written."""
-    if file.exists():
-        raise ConfigError(f"{file} already exists: edit it, or move it away")
-    text = configuration(answers)
+    """Write the keys, and then the configuration, both for their owner alone. Raises ConfigError where one of the two
+    cannot be written."""
+    text = configuration(file, answers)
     if keys := keys_of(answers):
         keep_keys(keys)
         yield places.keys_file()
-    write_private(file, text)
+    write_private(file.resolve(), text)
     yield file
 
 
@@ -212,9 +190,7 @@ SYMBOLS = Question(
 )
 
 
-def questions(
-    answers: Answers, environ: Mapping[str, str] = os.environ, *, model: str = "offline"
-) -> Sequence[Question]:
+def questions(answers: Answers, environ: Mapping[str, str] = os.environ, *, model: str = OFFLINE) -> Sequence[Question]:
     """All questions, those of keys only where the environment has none; which key a model needs follows from the
     answers. `model` is the one proposed."""
     asked = [
@@ -272,11 +248,11 @@ def _variable(model: str) -> str:
     return ConfiguredModels(config).key_variable(parse_model_spec(model, config.endpoints)) if model else ""
 
 
-def configuration(answers: Answers) -> str:
-    """The text of config.toml for the answers; keys are not in it. Raises ConfigError."""
+def configuration(file: Path, answers: Answers) -> str:
+    """The text of config.toml for the answers; keys are not in it. Raises as `with_answers` does."""
+    from engine.settings.config import load_config
+
     settings = {key: value for key, value in answers.items() if not key.isupper()}
     # A broker on this machine is the sandbox, whose clock is moved by hand: the desk goes by it.
-    local = is_loopback(os.environ.get(ADDRESS, ""))
-    text = filled_in(example(), {**settings, "broker.kind": "alpaca", "broker.clock": "broker" if local else "machine"})
-    check_configuration(text)
-    return text
+    local = is_loopback(os.environ.get(ADDRESS) or load_config(file).config.broker.trading_url)
+    return with_answers(file, settings | {"broker.kind": "alpaca", "broker.clock": "broker" if local else "machine"})

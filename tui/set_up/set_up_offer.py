@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING
 
 from engine.errors import NO_DESK_SYMBOLS
 from engine.settings import places
+from engine.settings.config_sources import read_sources
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tui.set_up.set_up import SetUp
     from tui.settings.invocation import Invocation
+
+
+SIMULATED = "simulated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class SetUpOffer:
     begin: prepares it, outside of the screen's loop, for much may be loaded. Raises PaperdeskError.
     error: words of the errors that it mends, empty for none.
     hint: the way to it in a few words, beside such an error.
-    opening: the set-up in its place while the desk cannot be opened without it, which then begins by itself.
+    others: those in its place beside the errors that they mend.
     """
 
     name: str
@@ -32,7 +38,7 @@ class SetUpOffer:
     begin: Callable[[], SetUp]
     error: str = ""
     hint: str = ""
-    opening: SetUpOffer | None = None
+    others: tuple[SetUpOffer, ...] = ()
 
     def mends(self, error: str) -> bool:
         """True for an error that it is about."""
@@ -40,13 +46,12 @@ class SetUpOffer:
 
     def after(self, error: str) -> SetUpOffer:
         """The set-up that is offered beside an error."""
-        return self.opening if self.opening is not None and self.opening.mends(error) else self
+        return next((one for one in self.others if one.mends(error)), self)
 
 
 def offered(invocation: Invocation) -> SetUpOffer:
-    """The set-up that fits the call's configuration."""
-    if not invocation.configured:
-        return SetUpOffer("Set up a paper account", "keys, symbols, budget, first cycle", _new_account)
+    """The set-up that fits the call's configuration: of a paper account while the desk trades none. The file is read
+    alone, for to check it takes a tenth of a second. Raises ConfigError for one that cannot be read."""
     symbols = SetUpOffer(
         "Choose the symbols of this desk",
         "which it trades, kept in the configuration",
@@ -54,14 +59,18 @@ def offered(invocation: Invocation) -> SetUpOffer:
         error=NO_DESK_SYMBOLS,
         hint="choose symbols",
     )
-    return SetUpOffer(
+    keys = SetUpOffer(
         "Enter the API keys of this desk",
         "of the account and the models, in a file only you can read",
         partial(_keys, invocation),
         error=str(places.keys_file()),
         hint="enter API keys",
-        opening=symbols,
+        others=(symbols,),
     )
+    if read_sources(invocation.file).values.get("broker", {}).get("kind", SIMULATED) != SIMULATED:
+        return keys
+    account = partial(_new_account, invocation.file)
+    return SetUpOffer("Set up a paper account", "keys, symbols, budget, first cycle", account, others=(symbols, keys))
 
 
 def _keys(invocation: Invocation) -> SetUp:
@@ -76,7 +85,7 @@ def _symbols(invocation: Invocation) -> SetUp:
     return symbol_entry(invocation)
 
 
-def _new_account() -> SetUp:
+def _new_account(file: Path) -> SetUp:
     from tui.set_up.first_configuration import new_account
 
-    return new_account(places.config_file())
+    return new_account(file)

@@ -15,7 +15,7 @@ import pytest
 from engine.settings.config import Config, load_config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 from tests.tui.commands.conftest import Run, contents
-from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES, example, filled_in, new_account
+from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES, example, new_account, with_answers
 
 REPO = Path(__file__).parents[3]
 PRICES = "date,open,high,low,close,adj_close,volume\n2024-01-02,10,12,9,11,11,100\n2024-01-03,11,12,10,11.5,11.5,90\n"
@@ -118,8 +118,8 @@ def test_where_nobody_answers_it_says_so_and_writes_nothing(
     assert contents(paperdesk_home) == {}
 
 
-def test_only_what_was_answered_differs_from_the_example() -> None:
-    text = filled_in(example(), {"desk.name": "growth", "models.default": "offline"})
+def test_only_what_was_answered_differs_from_the_example(tmp_path: Path) -> None:
+    text = with_answers(tmp_path / "config.toml", {"desk.name": "growth", "models.default": "offline"})
     differing = [(a, b) for a, b in zip(example().splitlines(), text.splitlines(), strict=True) if a != b]
     assert differing == [('name = "demo"', 'name = "growth"')]
 
