@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -75,6 +76,16 @@ def dask(command: str, *arguments: str, folder: Path) -> Iterator[subprocess.Pop
         process.wait()
 
 
+@contextmanager
+def begun_scheduler(folder: Path) -> Iterator[Path]:
+    """The file of a scheduler with its address."""
+    file = folder / "scheduler.json"
+    where = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+    with dask("scheduler", *where, folder=folder):
+        until(lambda: file.exists() and file.read_text(encoding="utf-8").rstrip().endswith("}"))
+        yield file
+
+
 def until(happened: Callable[[], object]) -> None:
     deadline = time.monotonic() + 300
     while not happened():
@@ -92,14 +103,7 @@ def scheduler(workers_folder: Path) -> Iterator[str]:
     """The address of a scheduler with two workers of one thread, which nobody starts again."""
     from distributed import Client
 
-    file = workers_folder / "scheduler.json"
-    with ExitStack() as stack:
-        stack.enter_context(
-            dask(
-                "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file), folder=workers_folder
-            )
-        )
-        until(file.exists)
+    with begun_scheduler(workers_folder) as file, ExitStack() as stack:
         for _ in range(2):
             worker = ("--scheduler-file", str(file), "--no-nanny", "--nthreads", "1")
             stack.enter_context(dask("worker", *worker, folder=workers_folder))
@@ -137,6 +141,16 @@ def test_an_address_without_a_scheduler_is_one_line(
     monkeypatch.setattr(cluster, "CONNECTING", 0.1)
     failed = run("study", written(tmp_path, RULE.replace("UPWD", "ORVL")), "--scheduler", address)
     assert failed.code == code and address in failed.err and failed.err.count("\n") == 1
+
+
+def test_a_scheduler_that_gets_no_worker_is_tried_again_later(
+    run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "STARTING", 0.1)
+    with begun_scheduler(tmp_path) as file:
+        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+        ended = run("study", written(tmp_path, RULE.replace("UPWD", "ORVL")), "--scheduler", address)
+    assert ended.code == 75 and "dask worker" in ended.err and ended.err.count("\n") == 1
 
 
 def test_a_bench_keeps_the_journals_that_workers_wrote(run: Run, paperdesk_home: Path, scheduler: str) -> None:
