@@ -22,6 +22,8 @@ LABEL = 13
 FEWEST_ROWS = 16
 WIDEST = 100
 """Columns of a trail at most: longer lines are hard to read."""
+NARROW = 60
+"""Columns below which the reason has several lines: it comes before what follows."""
 REASONS = 4
 """Reasons of a side at most."""
 _SIDES = {"hold": "For holding", "rise": "For a rise", "fall": "For a fall"}
@@ -51,9 +53,10 @@ def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Li
     entries = list(_entries(document, shown, width))
     for one in entries:
         one.lines = wrapped(one.text, width - LABEL)
+        one.shown = min(one.shown, len(one.lines))
     room = rows - 1 - sum(one.shown for one in entries)
     agents = list(_agents(shown, width))[: max(0, room - 1)]
-    agents = agents if len(agents) > 1 else []
+    agents = agents if len(agents) > 1 and width >= NARROW else []
     room -= len(agents) + 1 if agents else 0
     while room > 0 and any(one.wants for one in entries):
         for one in entries:
@@ -132,7 +135,9 @@ def _entries(document: Row, shown: Row, width: int) -> Iterator[_Entry]:
     # The owners' opinions follow as reasons: of a combined reason the first line alone is new. What follows the first
     # line is shorthand of indicators and memories, shown with the reason in full.
     reason = _first_reason(shown) or "no reason was given"
-    yield _Entry("No decision" if shown["abstained"] else "Why", _sentences(reason, width - LABEL))
+    lines = 1 if width >= NARROW else 3
+    why = _sentences(reason, width - LABEL) if lines == 1 else reason
+    yield _Entry("No decision" if shown["abstained"] else "Why", why, most=lines, shown=lines)
     first, *others = _reasons(shown, width)
     yield from (one for one in (first, *others) if one.shown)
     yield _Entry("Dissent", dissent_words(shown), most=3)
@@ -141,7 +146,7 @@ def _entries(document: Row, shown: Row, width: int) -> Iterator[_Entry]:
     if not shown["cuts"] and not shown["abstained"]:
         yield _Entry("Limits", "nothing was cut")
     yield from _came_of_it(shown)
-    if len(reason) > width - LABEL:
+    if len(reason) > lines * (width - LABEL):
         yield _Entry("Reason", reason, most=12)
     yield from (one for one in others if not one.shown)
     if shown["unresolved_figures"]:

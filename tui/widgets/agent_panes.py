@@ -127,7 +127,7 @@ class AgentPanes(TextLines):
         if self._follows and speaking and desk.running:
             self.call_after_refresh(self._to, speaking)
         last = panes[-1], self.virtual_size  # which changes once new text is wrapped
-        if self._follows and not speaking and panes[-1].over and last != self._last and not self._card:
+        if self._follows and not speaking and panes[-1].over and last != self._last:
             self.call_after_refresh(self._to, panes[-1].name, top=True)
         self._speaking, self._last = speaking, last
         self._title(panes, symbol)
@@ -137,7 +137,7 @@ class AgentPanes(TextLines):
         self._trail = trail
         self._lay_out_card()
         if self._follows and not self._speaking:
-            self.scroll_home(animate=False)
+            self._to(self.panes[-1].name, top=True)
 
     def on_resize(self) -> None:
         """Fit the card."""
@@ -188,7 +188,10 @@ class AgentPanes(TextLines):
             self.border_title = Content(label)
 
     def _to(self, name: str, *, top: bool = False) -> None:
-        """Scroll until the end of a pane can be seen, or until it is at the top."""
+        """Scroll until the end of a pane can be seen, or until it is at the top, where the card would be."""
+        if top and self._card:
+            self.scroll_home(animate=False)
+            return
         number = next((n for n, pane in enumerate(self.panes) if pane.name == name), None)
         if number is not None:
             number += len(self._card)

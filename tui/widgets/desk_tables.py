@@ -43,7 +43,7 @@ def _sparkline(row: Mapping[str, Any]) -> Cell | None:
     low, high = min(closes), max(closes)
     eighths = (int(8 * (close - low) / (high - low)) if high > low else 0 for close in closes)
     change = row["closes"][-1] / row["closes"][0] - 1
-    return Cell("".join(VOLUME_BARS[1:][min(7, one)] for one in eighths), sign_ink(change), change)
+    return Cell("".join(VOLUME_BARS[1:][min(7, one)] for one in eighths), "muted", change)
 
 
 def _day(row: Mapping[str, Any]) -> Cell | None:
