@@ -71,7 +71,8 @@ def symbol_track(run_part: RunPart, symbol: Symbol, share: Decimal, periods_per_
             earned += flows.pop(0).amount
         while brought and brought[0].session <= point.session:
             earned -= brought.pop(0).amount
-        held = point.portfolio.quantity(symbol) * point.prices.get(symbol, ZERO)
+        position = point.portfolio.positions.get(symbol)
+        held = ZERO if position is None else position.quantity * point.prices.get(symbol, ZERO)
         values.append(earned + held)
         invested.append(held)
     traded = sum((f.quantity * f.price for f in run_part.fills if f.symbol == symbol), ZERO)

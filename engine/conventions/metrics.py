@@ -60,7 +60,7 @@ class Track:
 
 def floats(amounts: Iterable[Decimal | float]) -> Floats:
     """Amounts of money as float64."""
-    return np.array([float(amount) for amount in amounts], dtype=np.float64)
+    return np.fromiter(map(float, amounts), np.float64)
 
 
 def simple_returns(equity: Floats) -> Floats | None:

@@ -170,7 +170,7 @@ def order_id(
     """The id that makes an order exactly-once: the same intention always has the same id. `book` names the owner
     whose book is traded, empty where the desk has one book only."""
     traded = f"{symbol.replace('/', '')}-{book}" if book else symbol.replace("/", "")
-    return f"{desk}-{session:%Y%m%d}-{cycle}-{traded}-{side.value[0]}-{attempt}"
+    return f"{desk}-{session.isoformat().replace('-', '')}-{cycle}-{traded}-{side.value[0]}-{attempt}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +277,9 @@ class Portfolio:
 
     def market_value(self, prices: Mapping[Symbol, Decimal]) -> Decimal:
         """Value of all positions at given prices, rounded once."""
-        total = ZERO
+        total, added = ZERO, EXACT.fma
         for symbol, position in self.positions.items():
-            total = EXACT.fma(position.quantity, prices[symbol], total)
+            total = added(position.quantity, prices[symbol], total)
         return self.money(total)
 
     def short_value(self, prices: Mapping[Symbol, Decimal]) -> Decimal:

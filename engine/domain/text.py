@@ -64,7 +64,8 @@ def plain(number: Decimal, places: int = 0) -> str:
         raise InvariantBroken(f"{number} among the figures of a run")
     if not number:
         number = ZERO  # there is a negative zero
-    whole, _, part = f"{number:f}".partition(".")
+    text = str(number)  # a third of the time of formatting, which only an exponent needs
+    whole, _, part = (f"{number:f}" if "E" in text else text).partition(".")
     part = part.rstrip("0").ljust(places, "0")
     return f"{whole}.{part}" if part else whole
 

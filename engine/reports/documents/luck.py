@@ -183,9 +183,10 @@ def _exposures(run_part: RunPart) -> tuple[float, float]:
     """The mean shares of the value that are held long and short at the closes."""
     long = short = 0.0
     for point in run_part.equity:
+        value = float(point.value)
         for symbol, position in point.portfolio.positions.items():
             held = float(position.quantity) * float(point.prices[symbol])
-            share = held / float(point.value) / len(run_part.equity)
+            share = held / value / len(run_part.equity)
             long, short = long + max(share, 0.0), short + max(-share, 0.0)
     return long, short
 
