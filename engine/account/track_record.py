@@ -106,8 +106,10 @@ class _Grown:
 
 def _invested(point: EquityPoint) -> Decimal:
     """The value of all positions, shorts counted at their size."""
-    held = point.portfolio.positions.items()
-    return sum((abs(position.quantity) * point.prices[symbol] for symbol, position in held), ZERO)
+    total, prices = ZERO, point.prices
+    for symbol, position in point.portfolio.positions.items():
+        total += abs(position.quantity) * prices[symbol]
+    return total
 
 
 def _decided(run_part: RunPart, symbol: Symbol) -> tuple[Floats | None, Floats | None]:
