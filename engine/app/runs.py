@@ -34,8 +34,9 @@ from engine.reports.documents.row_json import Row
 from engine.reports.documents.run_comparison import comparison_document
 from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.documents.session import session_document
+from engine.reports.documents.trail import with_cards
 from engine.reports.html import html
-from engine.reports.stored import stored_document, stored_figures
+from engine.reports.stored import stored_cards, stored_document, stored_figures
 from engine.services import Services
 from engine.settings import places
 
@@ -282,7 +283,7 @@ def export_run(services: Services, run: StoredRun, folder: Path) -> tuple[str, .
 def _backtest_files(services: Services, run: StoredRun) -> Texts:
     document = stored_document(run.id)
     tables = {f"{name}.csv": csv_table(document, name) for name in TABLES}
-    return {"result.json": _json(document), "report.html": html(document), **tables}
+    return {"result.json": _json(document), "report.html": html(stored_cards(document)), **tables}
 
 
 def _arena_files(services: Services, run: StoredRun) -> Texts:
@@ -300,7 +301,8 @@ def _desk_files(services: Services, run: StoredRun) -> Texts:
         whole = desk_performance(
             reader, run.desk, run.id, exchanges=config.exchanges, risk_free=config.metrics.risk_free
         )
-    return {"result.json": _json(document), "report.html": html(whole)}
+        page = html(with_cards(reader, whole))
+    return {"result.json": _json(document), "report.html": page}
 
 
 def _json(document: Mapping[str, Any]) -> str:

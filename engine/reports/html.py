@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from engine.domain.decision import Action
 from engine.program_files import program_text
 from engine.reports import amounts
+from engine.reports.card import is_listed
 from engine.reports.documents.row_json import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
 from engine.reports.html_charts import Chart, charts, symbol_costs
@@ -46,7 +47,8 @@ DECISIONS = (
     SYMBOL,
     Column("ACTION", "action", ink=action_ink),
     Column("SIZE", "size", "{:g} %".format),
-    Column("REASON", lambda one: Cell(one["reason"] + (f"\n\nCut: {one['cut']}" if one["cut"] else ""), "reason")),
+    Column("REASON", lambda one: Cell("\n".join(one.get("card") or _without_card(one)), "reason")),
+    Column("IN FULL", lambda one: Cell(one["reason"], "full")),
 )
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -73,7 +75,7 @@ def html(document: Mapping[str, Any]) -> str:
         symbols=list(symbol_rows(document, metrics)),
         symbol_columns=texts("", "Profit", "Final quantity", *(row.short for row in metrics)),
         actions=action_rows(document),
-        decided=[one for one in document["decisions"] if one["action"] != "HOLD" or one["cut"]],
+        decided=[one for one in document["decisions"] if is_listed(one)],
         decision_columns=(*DECISIONS, Column("In the app", place, ink="code")),
         totals=list(totals(document)),
         remarks=list(remarks(document)),
@@ -90,6 +92,12 @@ def html(document: Mapping[str, Any]) -> str:
             "FLOWS": FLOWS,
         },
     )
+
+
+def _without_card(decided: Mapping[str, Any]) -> Iterator[str]:
+    yield decided["reason"].split("\n", 1)[0]
+    if decided["cut"]:
+        yield f"Limits: {decided['cut']}"
 
 
 def figures_html(

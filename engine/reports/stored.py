@@ -19,6 +19,7 @@ from engine.journal.writer import JournalWriter
 from engine.reports.documents.backtest import Document, document, document_text, in_rows, light_document, returns_of
 from engine.reports.documents.luck import trials_on, with_trials
 from engine.reports.documents.records import LIGHT, PROBED, check_whole, latest_backtests
+from engine.reports.documents.trail import with_cards
 from engine.reports.performance import Report
 from engine.settings import places
 
@@ -55,6 +56,12 @@ def journal_of(run: str) -> Path:
         known = ", ".join(latest_backtests(3)) or "(none: paperdesk backtest makes one)"
         raise MissingData(f"no run {run}; the latest are {known}")
     return journal
+
+
+def stored_cards(document: Mapping[str, Any]) -> Document:
+    """The document of a backtest with the cards of its decisions, for a page."""
+    with JournalReader(journal_of(document["run"])) as reader:
+        return with_cards(reader, document)
 
 
 def store_document(journal: JournalWriter, report: Report, *, light: bool = False) -> None:

@@ -29,7 +29,7 @@ from tui.commands.options import DAY
 from tui.settings.invocation import DEFAULT_DESK, Invocation
 from tui.text.console import as_json, show_document, show_json, standard_output
 from tui.text.plain_text import facts, one_line, table_of
-from tui.text.run_text import decided_by, first_line, halt_words, model_words, opinions_line, order_words, trade_words
+from tui.text.run_text import decided_by, halt_words, model_words, opinions_line, order_words, trade_words
 
 if TYPE_CHECKING:
     from engine.messages.events import Event
@@ -169,9 +169,9 @@ def _decisions(decisions: Sequence[Document], width: int) -> Iterator[str]:
     longest = max((len(made["symbol"]) for made in decisions), default=0)
     for made in decisions:
         size = f"{amounts.size(made['size'])} %" if made["size"] else ""
-        head = f"  {made['symbol']:<{longest}}  {made['action']:<7} {size:>5}  "
-        yield (head + first_line(made["reason"], width - len(head))).rstrip()
-        yield from facts([("    cut:", made["cut"] or ""), ("    by:", opinions_line(made))], width, label=9)
+        yield f"  {made['symbol']:<{longest}}  {made['action']:<7} {size:>5}".rstrip()
+        lines = [(f"    {label}", text) for label, _, text in (line.partition(": ") for line in made["card"])]
+        yield from facts([*lines, ("    By", opinions_line(made))], width, label=17)
 
 
 def _facts(document: Document) -> Iterator[tuple[str, str]]:

@@ -210,12 +210,13 @@ def _change(document: Mapping[str, Any]) -> str:
 def _desk_page(invocation: Invocation, records: Records, run: str) -> str:
     """The page of a desk up to the session of a run."""
     from engine.reports.documents.desk_performance import desk_performance
+    from engine.reports.documents.trail import with_cards
     from engine.reports.html import html
 
     config = invocation.load().config
     risk_free, exchanges = config.metrics.risk_free, config.exchanges
     document = desk_performance(records.required, records.desk, run, exchanges=exchanges, risk_free=risk_free)
-    return printable(html(document))
+    return printable(html(with_cards(records.required, document)))
 
 
 def _rendered(document: Mapping[str, Any], chosen: str | None, table: str | None) -> str:
@@ -231,8 +232,9 @@ def _rendered(document: Mapping[str, Any], chosen: str | None, table: str | None
         return as_text(submission(document)) + "\n"
     if chosen == "html":
         from engine.reports.html import html
+        from engine.reports.stored import stored_cards
 
-        return printable(html(document))
+        return printable(html(stored_cards(document)))
     if chosen == "csv":
         from engine.reports.csv_tables import csv_table
 

@@ -369,7 +369,7 @@ def _orders(orders: int, differing: int) -> str:
 
 
 def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    from tui.text.run_text import action_words
+    from engine.reports.card import action_words
 
     sides = ["not decided" if one[side] is None else action_words(one[side]) for side in ("then", "replayed")]
     owner = "" if one["owner"] == "desk" else one["owner"]

@@ -7,10 +7,10 @@ from typing import Any
 
 from engine.domain.text import counted
 from engine.reports import amounts
+from engine.reports.card import action_words
 from engine.reports.documents.row_json import use_words
 from engine.reports.table import Column
 from tui.text.plain_text import Line, facts, paragraph, section, table_of
-from tui.text.run_text import action_words
 
 Row = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ from rich.cells import set_cell_size
 
 from engine.domain.text import counted
 from engine.reports import amounts
+from engine.reports.card import action_words, opinion_words
 from tui.text.plain_text import Line, beginning, one_line, paragraph, section, wrapped
-from tui.text.run_text import action_words, opinion_words
 
 Row = Mapping[str, Any]
 

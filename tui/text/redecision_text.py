@@ -8,9 +8,10 @@ from typing import Any
 
 from engine.domain.model_call import replays
 from engine.messages.answer_text import answer_text
+from engine.reports.card import action_words, opinion_words
 from engine.reports.documents.row_json import use_words
 from tui.text.plain_text import Line, beginning, facts, one_line, paragraph, printable, section, wrapped
-from tui.text.run_text import action_words, combined_opinions, decided_by, first_line, opinion_words
+from tui.text.run_text import combined_opinions, decided_by, first_line
 from tui.text.trail_summary import WIDEST
 from tui.text.trail_text import memory_place
 

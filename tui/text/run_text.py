@@ -11,30 +11,17 @@ from typing import Any
 from engine.domain.order import YOU
 from engine.domain.text import counted, state_words
 from engine.reports import amounts
+from engine.reports.card import action_words, rule_and_reason
 from engine.reports.documents.row_json import minute, use_words
 from tui.text.plain_text import one_line
 
 Row = Mapping[str, Any]
-_LONGEST_ACTION = 90
-"""Characters before the colon of a reason that can be the action and its rule."""
 _COMBINED = re.compile(r"(?:Vote|Weighted mean) of \d+: [a-z ]+ \(([^)]*)\)")
-_RULE = re.compile(r'"([^"]+)"$')
 
 
 def decided_by(run: Row) -> str:
     """The label of who decided, with its kind, so that rules are never taken for a model."""
     return f"{run['label']} ({run['decider']} {run['name']})"
-
-
-def action_words(decided: Row) -> str:
-    """`BUY 7 %`, `HOLD`."""
-    return f"{decided['action']} {amounts.size(decided['size'])} %" if decided["size"] else str(decided["action"])
-
-
-def opinion_words(opinion: Row) -> str:
-    """`BUY 7 %, confidence 0.8`, `HOLD`."""
-    confidence = opinion["confidence"]
-    return action_words(opinion) + ("" if confidence is None else f", confidence {confidence:g}")
 
 
 def combined_opinions(decided: Row) -> list[Row]:
@@ -113,15 +100,6 @@ def reason_words(action: str, reason: str) -> str:
         return f"{votes[1]}{text[votes.end() :]}"
     rule, rest = rule_and_reason(action, text)
     return f"{rule}: {rest}" if rule else rest
-
-
-def rule_and_reason(action: str, text: str) -> tuple[str, str]:
-    """The rule that a reason on one line names after the action that it begins with, empty for none, and the rest."""
-    head, _, rest = text.partition(":")
-    if not rest.strip() or len(head) > _LONGEST_ACTION or head.split(" ", 1)[0] != action:
-        return "", text
-    rule = _RULE.search(head)
-    return rule[1] if rule else "", rest.strip()
 
 
 def first_line(text: str, width: int) -> str:

@@ -8,13 +8,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.domain.text import counted
 from engine.reports import amounts
+from engine.reports.card import (
+    SIDES,
+    action_words,
+    cut_words,
+    dissent_words,
+    first_reason,
+    moved,
+    percent,
+    reasons,
+    sentences,
+)
 from engine.reports.documents.closes import HORIZONS
 from engine.reports.documents.reasons import agent_rows
 from engine.reports.settings_text import changed_text
 from tui.text.plain_text import Line, beginning, one_line, table, wrapped
-from tui.text.run_text import action_words, decided_by, opinion_words, order_words, rule_and_reason, trade_words
+from tui.text.run_text import decided_by, order_words, trade_words
 
 Row = Mapping[str, Any]
 LABEL = 13
@@ -26,7 +36,6 @@ NARROW = 60
 """Columns below which the reason has several lines: it comes before what follows."""
 REASONS = 4
 """Reasons of a side at most."""
-_SIDES = {"hold": "For holding", "rise": "For a rise", "fall": "For a fall"}
 
 
 @dataclass(slots=True)
@@ -113,9 +122,9 @@ def _with_results(head: str, shown: Row, width: int) -> Iterator[str]:
     if not known:
         yield head
         return
-    texts = [f"+{sessions} {_moved(known[sessions]) if sessions in known else '-'}" for sessions in HORIZONS]
+    texts = [f"+{sessions} {moved(known[sessions]) if sessions in known else '-'}" for sessions in HORIZONS]
     if shown["to_date"] is not None and shown["to_date"]["sessions"] not in HORIZONS:
-        texts.append(f"to date {_moved(shown['to_date'])}")
+        texts.append(f"to date {moved(shown['to_date'])}")
     beside = len(head) + 3 + len(texts[-1]) <= width
     if not beside:
         yield head
@@ -126,17 +135,12 @@ def _with_results(head: str, shown: Row, width: int) -> Iterator[str]:
     yield before + "  ".join(texts)
 
 
-def _moved(later: Row) -> str:
-    """The result of a trade at a close after it; without a trade the change of the price."""
-    return amounts.percent(later["change"] if later["result"] is None else later["result"])
-
-
 def _entries(document: Row, shown: Row, width: int) -> Iterator[_Entry]:
     # The owners' opinions follow as reasons: of a combined reason the first line alone is new. What follows the first
     # line is shorthand of indicators and memories, shown with the reason in full.
-    reason = _first_reason(shown) or "no reason was given"
+    reason = first_reason(shown) or "no reason was given"
     lines = 1 if width >= NARROW else 3
-    why = _sentences(reason, width - LABEL) if lines == 1 else reason
+    why = sentences(reason, width - LABEL) if lines == 1 else reason
     yield _Entry("No decision" if shown["abstained"] else "Why", why, most=lines, shown=lines)
     first, *others = _reasons(shown, width)
     yield from (one for one in (first, *others) if one.shown)
@@ -163,59 +167,13 @@ def _entries(document: Row, shown: Row, width: int) -> Iterator[_Entry]:
     yield _Entry("Decided by", one_line(f"{decided_by(document)}, run {shown['run']}"), "quiet", most=2)
 
 
-def _first_reason(shown: Row) -> str:
-    """The first line of a reason; without the action, which the head says, where a rule begins with it."""
-    rule, text = rule_and_reason(shown["asked"]["action"], one_line(shown["reason"].split("\n", 1)[0]))
-    text = f"{text[:1].upper()}{text[1:]}"
-    return f"{text.removesuffix('.')} ({rule})." if rule else text
-
-
 def _reasons(shown: Row, width: int) -> Iterator[_Entry]:
-    """The strongest reasons of each side. Of a trade they are for and against it, else for what each side would do."""
-    trades = shown["asked"]["action"] in ("BUY", "SELL")
-    sides: dict[str, list[Row]] = {"For": [], "Against": []} if trades else {name: [] for name in _SIDES.values()}
-    for one in shown["reasons"]:
-        label = ("For" if one["for"] else "Against") if trades else _SIDES[one["side"]]
-        sides[label].append(one)
-    for label, reasons in sides.items():
-        for number, one in enumerate(reasons[:REASONS]):
-            text = _sentences(_reason(one, shown["owner"]), width - LABEL)
-            yield _Entry(label, text, most=4, shown=int(number == 0))
-        if not reasons and label != _SIDES["hold"]:
+    """The strongest reasons of each side, of which the first stands in any case."""
+    for label, texts in reasons(shown).items():
+        for number, text in enumerate(texts[:REASONS]):
+            yield _Entry(label, sentences(text, width - LABEL), most=4, shown=int(number == 0))
+        if not texts and label != SIDES["hold"]:
             yield _Entry(label, "nobody took this side", "quiet")
-
-
-def _sentences(text: str, width: int) -> str:
-    """The sentences of a text that fit into a line; all of it where not even the first one does."""
-    end = len(text) if len(text) <= width else text.rfind(". ", 0, width) + 1
-    return text[:end] or text
-
-
-def _reason(one: Row, decider: str) -> str:
-    owner = "" if one["owner"] == decider else one_line(one["owner"])
-    text, agent = one_line(one["text"]), one_line(one["source"]).partition(" ")[0]
-    return f"{', '.join(filter(None, (owner, agent)))}: {text}{'' if text[-1:] in '.!?…' else '.'}"
-
-
-def dissent_words(shown: Row) -> str:
-    """`1 BUY, 2 HOLD; otherwise trend BUY 4 %, confidence 0.44`, or of agents `news bearish, of 2 that took a side`."""
-    dissent = shown["dissent"]
-    others = ", ".join(_voice(one, shown["owner"]) for one in dissent["otherwise"])
-    voices = sum(dissent["votes"].values())
-    if dissent["of"] == "agents":
-        if not voices:
-            return "no agent as a whole took a side"
-        return f"{others or 'none'}, of {counted(voices, 'agent')} that took a side"
-    votes = ", ".join(f"{count} {said}" for said, count in dissent["votes"].items()) or "no owner has an opinion"
-    silent = f", {dissent['abstained']} abstained" if dissent["abstained"] else ""
-    return f"{votes}{silent}; {f'dissent {others}' if others else 'no dissent'}"
-
-
-def _voice(one: Row, decider: str) -> str:
-    if not one["agent"]:
-        return f"{one_line(one['owner'])} {opinion_words({**one, 'action': one['stated']})}"
-    whose = "" if one["owner"] == decider else f"{one_line(one['owner'])}'s "
-    return f"{whose}{one_line(one['agent'])} {one['stated']}"
 
 
 def requested_words(requested: Row) -> str:
@@ -223,16 +181,6 @@ def requested_words(requested: Row) -> str:
     part = {"BUY": "with all cash", "SELL": "of all shares"}[requested["action"]] if requested["whole"] else ""
     size = f"{percent(str(requested['size']))} of the portfolio" if requested["size"] else ""
     return f"{requested['action']} {', '.join(filter(None, (part, size)))}".strip()
-
-
-def percent(size: str) -> str:
-    """A size in percent of the portfolio, as exact as it was asked for."""
-    return f"{amounts.number(size):.4f}".rstrip("0").rstrip(".") + " %"
-
-
-def cut_words(cut: Row) -> str:
-    """`10 % to 7 % by cash floor: ...`."""
-    return f"{percent(cut['asked'])} to {percent(cut['allowed'])} by {cut['rule']}: {one_line(cut['reason'])}"
 
 
 def _came_of_it(shown: Row) -> Iterator[_Entry]:
@@ -260,7 +208,7 @@ def close_words(later: Row) -> tuple[str, str]:
     """A close after the decision, whether the trade was right, and the ink."""
     result = later["result"]
     word = "" if not result else "right " if result > 0 else "wrong "
-    return f"{later['session']}: {amounts.money(later['close'])}  {word}{_moved(later)}", _ink(result)
+    return f"{later['session']}: {amounts.money(later['close'])}  {word}{moved(later)}", _ink(result)
 
 
 def outcome_words(shown: Row) -> str:

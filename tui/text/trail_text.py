@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from engine.domain.text import counted, state_words
 from engine.messages.answer_text import answer_text
 from engine.reports import amounts
+from engine.reports.card import opinion_words
 from tui.text.debate_text import debate_lines
 from tui.text.plain_text import Line, beginning, one_line, paragraph, section, wrapped
-from tui.text.run_text import combined_opinions, opinion_words, order_words, trade_words
+from tui.text.run_text import combined_opinions, order_words, trade_words
 from tui.text.trail_summary import WIDEST, first_lines
 
 Row = Mapping[str, Any]

@@ -15,12 +15,15 @@ from engine.execution.controls import halted, paused
 from engine.execution.frozen_symbols import frozen_error, frozen_in, reasons
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
+from engine.journal.results import trail
 from engine.messages.events import Noticed
+from engine.reports.card import card
 from engine.reports.documents import row_json
 from engine.reports.documents.opening import events_of
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row, open_command, unresolved_by_agent
 from engine.reports.documents.settings import changed_since, settings_of
+from engine.reports.documents.trail import trail_row
 
 SCHEMA = 1
 
@@ -34,6 +37,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     settings: every effective one; null for a run that ended before it kept them.
     changed: the settings that are not those of the run before, `since` its session.
     halted, paused: the halt and the pause of the desk at this moment.
+    decisions: those of the run; `card` is the short form of each one's trail, a text a line.
     orders: those of the run, for the next open.
     waiting: those of them that are not submitted: they wait for approval, or for the end of a halt.
     differences: the points in which broker and journal disagreed.
@@ -51,6 +55,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     booked_by = _booked_by(reader, run)
     bound, orders = reader.account(), reader.orders(run)
     decisions = reader.decisions(run)
+    cards = [list(card(trail_row(trail(reader, one.key)))) for one in decisions]
     unresolved = unresolved_by_agent(decisions, entry.model)
     return {
         "schema": SCHEMA,
@@ -69,7 +74,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "settings": settings_of(reader, run),
         "changed": changed_since(reader, run),
         "decisions": [
-            {**row, "open": open_command(row, desk=desk)} for row in row_json.decisions(decisions, reader.opinions(run))
+            {**row, "card": lines, "open": open_command(row, desk=desk)}
+            for row, lines in zip(row_json.decisions(decisions, reader.opinions(run)), cards, strict=True)
         ],
         "orders": [_order(reader, known) for known in orders],
         "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],

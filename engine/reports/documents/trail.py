@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Debate, Decision, DecisionKey, Outcome, RoundAdvice
@@ -13,6 +15,7 @@ from engine.errors import MissingData
 from engine.journal.entries import OrderEntry, Recalled, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.reports.card import card, is_listed, results
 from engine.reports.documents import row_json
 from engine.reports.documents.closes import CloseAfter, SymbolCloses, result_of
 from engine.reports.documents.reasons import dissent_row, reason_rows
@@ -144,6 +147,33 @@ def trail_row(shown: Trail, market: MarketAsOf | None = None) -> Row:
         "closes_since": [_since(made, one) for one in closes.after(made.key.session)],
         "to_date": None if (newest := closes.latest(made.key.session)) is None else _since(made, newest),
     }
+
+
+def with_cards(reader: JournalReader, document: Mapping[str, Any]) -> Row:
+    """The document of a result whose decisions, those that its page lists, have a `card`: the short form of the trail
+    with its results by the closes of the document."""
+    sessions = [date.fromisoformat(point["session"]) for point in document["equity"]]
+    closes = {
+        symbol: tuple((day, Decimal(close)) for day, close in zip(sessions, known, strict=True) if close is not None)
+        for symbol, known in document["closes"].items()
+    }
+    made = {_place(row_json.fields(one.key, *_PLACE)): one for one in reader.decisions()}
+
+    def carded(one: Row) -> Row:
+        found = made.get(_place(one)) if is_listed(one) else None
+        if found is None:
+            return one
+        row = trail_row(replace(trail(reader, found.key), closes=closes.get(found.key.symbol, ())))
+        return {**one, "card": [*card(row), *results(row)]}
+
+    return {**document, "decisions": [carded(one) for one in document["decisions"]]}
+
+
+_PLACE = ("session", "symbol", "owner")
+
+
+def _place(one: Row) -> tuple[str, ...]:
+    return tuple(str(one[name]) for name in _PLACE)
 
 
 def _since(made: Decision, later: CloseAfter) -> Row:

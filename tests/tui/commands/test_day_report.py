@@ -21,7 +21,8 @@ from PIL import ImageFont
 from engine.domain.run import RunKind, RunOutcome
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
-from engine.reports.amounts import quantity
+from engine.reports.amounts import percent, quantity
+from engine.reports.card import SIDES
 from engine.reports.html import html
 from engine.reports.stored import stored_document
 from engine.session.context import run_id
@@ -46,7 +47,12 @@ def test_the_report_says_who_decided_what_and_why_and_that_it_is_paper(run: Run,
     assert re.match(r"rules, not a language model \(preset \w+\)", lines["Decided by"])
     assert lines["Skipped"] == "2025-03-13" and lines["Outcome"].startswith("done")
     for made in document["decisions"]:
-        assert re.search(rf"^  {made['symbol']} +{made['action']} ", text, re.MULTILINE)
+        assert re.search(rf"^  {made['symbol']} +{made['action']}\b", text, re.MULTILINE)
+        (trail,) = run("why", made["symbol"], made["session"], "--json").json["decisions"]
+        card = dict(line.split(": ", 1) for line in made["card"])
+        assert {label for label in card if label != "Dissent"} <= {"Why", "For", "Against", *SIDES.values(), "Limits"}
+        assert ("Dissent" in card) is bool(trail["dissent"]["otherwise"]) and ("Limits" in card) is bool(trail["cuts"])
+        assert all(f"    {label} " in text for label in card)
     assert document["before"]["session"] == "2025-03-13"
     for fill in document["fills"]:
         shares = quantity(Decimal(fill["quantity"]))
@@ -152,6 +158,17 @@ def values_of(chart: ElementTree.Element) -> list[float]:
     (low_y, low), (high_y, high) = levels[0], levels[-1]
     points = [pair.split(",") for pair in chart.findall("polyline")[-1].attrib["points"].split()]
     return [low + (float(y) - low_y) / (high_y - low_y) * (high - low) for _, y in points]
+
+
+def test_a_decision_on_the_page_is_its_card_and_the_reason_in_full_opens(
+    reported: tuple[dict[str, Any], str], run: Run
+) -> None:
+    document, page = reported
+    made = [one for one in document["decisions"] if one["action"] == "BUY"][9]
+    (row,) = run("why", made["symbol"], made["session"], "--run", "html", "--json").json["decisions"]
+    (shown,) = re.findall(rf"<tr><th>{made['session']}</th><td[^>]*>{made['symbol']}</td>.*?</tr>", page, re.DOTALL)[:1]
+    assert f"+1 {percent(row['closes_since'][0]['result'])}" in shown and "Why: " in shown
+    assert re.search(r"<details><summary>.*?</summary>(.*?)</details>", unescape(shown), re.DOTALL)[1] == made["reason"]  # type: ignore[index]
 
 
 def test_every_symbol_has_a_chart_with_its_trades(reported: tuple[dict[str, Any], str]) -> None:
