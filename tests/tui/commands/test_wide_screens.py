@@ -13,6 +13,7 @@ from rich.segment import Segment
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.strip import Strip
+from textual.widget import Widget
 
 from engine.app.desk import demo_history
 from tests.tui.commands.conftest import Run
@@ -38,6 +39,12 @@ def blank(strips: list[Strip], inside: Region) -> float:
     under a short table, and the room at the right of short lines."""
     rows = (strip.crop(inside.x, inside.right).text.rstrip() for strip in strips[inside.y : inside.bottom])
     return 1 - sum(map(len, rows)) / (inside.width * inside.height)
+
+
+def unwritten(strips: list[Strip], inside: Region) -> float:
+    """The part of a text's rows in which nothing stands: its lines end where they end."""
+    rows = [strip.crop(inside.x, inside.right).text.strip() for strip in strips[inside.y : inside.bottom]]
+    return sum(not row for row in rows) / inside.height
 
 
 def unused(strips: list[Strip], inside: Region) -> float:
@@ -68,8 +75,9 @@ def blanks(pilot: Pilot[Any], mode: str, strips: list[Strip]) -> dict[str, float
     """The blank part of every pane that is shown, by screen and pane."""
     panes = [pane for pane in pilot.app.screen.query(".pane") if pane.display and pane.region.area]
     few = {pane for pane in panes if isinstance(pane, Table) and pane.region.height <= FEW}
+    kinds = {CurvePlot: unused, TextLines: unwritten, Widget: blank}
     return {
-        f"{mode} {pane.id}": (unused if isinstance(pane, CurvePlot) else blank)(
+        f"{mode} {pane.id}": next(part for kind, part in kinds.items() if isinstance(pane, kind))(
             strips, pane.region.shrink((1, 1, 1, 1))
         )
         for pane in panes
