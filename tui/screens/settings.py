@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from asyncio import to_thread
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -18,6 +18,7 @@ from textual.widgets import Input, Static
 from engine.errors import PaperdeskError
 from tui.desk.desk_app import ShowsFailures, report_action
 from tui.screens.dialog import Dialog
+from tui.screens.pick import PickScreen
 from tui.screens.screen_keys import TableKeys
 from tui.settings.app_settings import checked_settings
 from tui.text.plain_text import cut, one_line
@@ -70,6 +71,13 @@ async def change(desk: DeskApp, key: str, text: str | None) -> str:
     return one_line("; ".join(lines))
 
 
+async def undo(desk: DeskApp) -> str:
+    """Take the last change back: a line that says so. Raises PaperdeskError where the file stays as it is."""
+    key = await to_thread(desk.configuration.undo)
+    await take_over(desk)
+    return f"{key} is as it was before" if key else "nothing to take back"
+
+
 async def take_over(desk: DeskApp) -> None:
     """Take the app's own settings as they are now."""
     desk.take_settings(await to_thread(checked_settings, desk.invocation))
@@ -85,18 +93,13 @@ def choose_model(app: App[str]) -> None:
     app.push_screen(ChoiceScreen(), chosen)
 
 
-class ChoiceScreen(ShowsFailures, Dialog[tuple[str, Sequence[str]]]):
+class ChoiceScreen(PickScreen[tuple[str, Sequence[str]]]):
     """A line to type, and the values that fit it. Ends with a line on what was written and the arguments of the command
     that writes the same, with None on escape."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave", show=False),
-        Binding("down", "move(1)", "Down", show=False),
-        Binding("up", "move(-1)", "Up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("tab", "next", "Next", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "next", "Next", show=False, priority=True)]
+    COLUMNS = VALUES
+    EMPTY = "looking for models"
 
     def __init__(self, value: ConfigValue | None = None) -> None:
         """`value` is the one that is changed; without one it is a model, the desk's or after tab an agent's."""
@@ -106,15 +109,6 @@ class ChoiceScreen(ShowsFailures, Dialog[tuple[str, Sequence[str]]]):
         self._rows: Sequence[Row] = ()
         self._writing = True
         """True while the line is not answered: before its values are there, and while one is written."""
-
-    def compose(self) -> ComposeResult:
-        """Mount the line, the values and the keys."""
-        with Vertical():
-            yield Input(compact=True)
-            table = Table(VALUES, empty="looking for models", id="found", classes="")
-            table.can_focus = False
-            yield table
-            yield Static("", id="complaint", markup=False)
 
     def on_mount(self) -> None:
         """Read the values beside the screen."""
@@ -160,7 +154,8 @@ class ChoiceScreen(ShowsFailures, Dialog[tuple[str, Sequence[str]]]):
 
     @on(Table.Opened)
     @on(Input.Submitted)
-    def _chosen(self) -> None:
+    def action_enter(self) -> None:
+        """Set the value under the cursor, or the one that is typed."""
         if not self._writing:
             self._writing = True
             self._write(self.query_one(Table).cursor_key if self._rows else self.query_one(Input).value.strip())
@@ -183,26 +178,10 @@ class ChoiceScreen(ShowsFailures, Dialog[tuple[str, Sequence[str]]]):
             self._settings = [*self._settings[1:], self._settings[0]]
             self._ask()
 
-    def action_move(self, rows: int) -> None:
-        """Move the cursor down or up."""
-        self.query_one(Table).action_move(rows)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by a page."""
-        self.query_one(Table).action_page(pages)
-
-    def action_leave(self) -> None:
-        """End without a change."""
-        self.dismiss(None)
-
     def _say(self, text: str) -> None:
         following = [(f"tab {self._settings[1].name}", "next")] if len(self._settings) > 1 else []
         keys = clickable_keys([("enter sets it", "enter"), *following, ("esc leaves", "leave")])
         self.query_one("#complaint", Static).update(Content.assemble(one_line(text), "\n\n", keys))
-
-    def action_enter(self) -> None:
-        """Set the value under the cursor, or the one that is typed."""
-        self._chosen()
 
 
 class SettingsScreen(ShowsFailures, TableKeys, Dialog[None]):
@@ -215,7 +194,6 @@ class SettingsScreen(ShowsFailures, TableKeys, Dialog[None]):
         Binding("u", "undo", "Undo", show=False),
         Binding("y", "copy", "Copy", show=False),
         Binding("slash", "filter", "Filter", show=False),
-        Binding("s", "sort", "Sort", show=False),
         Binding("ctrl+t", "reopen", "Open the desk again", show=False),
     ]
 
@@ -288,27 +266,17 @@ class SettingsScreen(ShowsFailures, TableKeys, Dialog[None]):
     def action_unset(self) -> None:
         """Take the setting under the cursor out of the file."""
         if self._setting is not None and self._may_change():
-            self._unset(self._setting.key)
+            self._do(change(self._desk, self._setting.key, None))
 
     def action_undo(self) -> None:
         """Take the last change back."""
         if self._may_change():
-            self._undo()
+            self._do(undo(self._desk))
 
     @work(exit_on_error=False)
-    async def _unset(self, key: str) -> None:
+    async def _do(self, what: Awaitable[str]) -> None:
         try:
-            self._said = await change(self._desk, key, None)
-        except PaperdeskError as error:
-            self._said = str(error)
-        self._read()
-
-    @work(exit_on_error=False)
-    async def _undo(self) -> None:
-        try:
-            key = await to_thread(self._desk.configuration.undo)
-            await take_over(self._desk)
-            self._said = f"{key} is as it was before" if key else "nothing to take back"
+            self._said = await what
         except PaperdeskError as error:
             self._said = str(error)
         self._read()

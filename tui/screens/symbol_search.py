@@ -7,17 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on, work
-from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from engine.domain.market import KnownSymbol
 from engine.errors import PaperdeskError
-from tui.desk.desk_app import ShowsFailures
-from tui.screens.dialog import Dialog
-from tui.settings.keys import pane_bindings
+from tui.screens.pick import PickScreen
 from tui.text.plain_text import one_line
 from tui.view.snapshot import Snapshot
 from tui.widgets.clickable import clickable_keys
@@ -33,10 +30,13 @@ OPENING = 0.05
 NONE_FITS = "no known symbol matches:\nadd more with paperdesk fetch or import"
 
 
-class SymbolSearchScreen(ShowsFailures, Dialog[str]):
+class SymbolSearchScreen(PickScreen[str]):
     """A line to type, and the symbols that fit it. Ends with the chosen one, with None on escape."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("search")]
+    # A character comes before the line that is typed.
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("plus", "add", "Add to the group", show=False, priority=True)]
+    COLUMNS = COLUMNS
+    EMPTY = "loading symbols"
 
     def __init__(self, present: Callable[[], Snapshot], *, group: str, add: Callable[[str], str] | None) -> None:
         """`group` is the group of the watchlist that `add` adds a symbol to; it returns the reason where that cannot
@@ -46,16 +46,6 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
         self._known: Sequence[KnownSymbol] = ()
         self._found = False
 
-    def compose(self) -> ComposeResult:
-        """Mount the line, the list and the keys."""
-        with Vertical() as box:
-            box.border_title = Content("Search a symbol")
-            yield Input(placeholder="symbol or company", compact=True)
-            table = Table(COLUMNS, empty="loading symbols", id="found", classes="")
-            table.can_focus = False
-            yield table
-            yield Static(self._keys(), id="complaint", markup=False)
-
     def _keys(self) -> Content:
         """Name the keys that work: only a symbol that was found is shown, or added."""
         adds = [(f"+ adds it to the group {self._group}", "add")] if self._add is not None else []
@@ -64,6 +54,9 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
 
     def on_mount(self) -> None:
         """Read the symbols beside the screen."""
+        self.query_one(Vertical).border_title = Content("Search a symbol")
+        self.query_one(Input).placeholder = "symbol or company"
+        self.query_one("#complaint", Static).update(self._keys())
         self._read()
 
     @work(exclusive=True, exit_on_error=False)
@@ -105,14 +98,6 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
         if symbol := self.query_one(Table).cursor_key:
             self.dismiss(symbol)
 
-    def action_move(self, rows: int) -> None:
-        """Move the cursor down or up."""
-        self.query_one(Table).action_move(rows)
-
-    def action_page(self, pages: int) -> None:
-        """Move the cursor by a page."""
-        self.query_one(Table).action_page(pages)
-
     def action_add(self) -> None:
         """Add the symbol under the cursor to the group."""
         symbol = self.query_one(Table).cursor_key
@@ -124,10 +109,6 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
 
     def _say(self, text: str) -> None:
         self.query_one("#complaint", Static).update(one_line(text))
-
-    def action_leave(self) -> None:
-        """End without a symbol."""
-        self.dismiss(None)
 
 
 def matching(symbols: Sequence[KnownSymbol], text: str) -> list[KnownSymbol]:

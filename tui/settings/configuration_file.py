@@ -4,7 +4,8 @@ back."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import ConfigError
 from engine.settings.keys import write_private
@@ -14,44 +15,37 @@ if TYPE_CHECKING:
     from engine.settings.config import Config
 
 
-class _Change(NamedTuple):
-    """A change that can be taken back: the file before and after it, None where there was none."""
-
-    key: str
-    before: bytes | None
-    after: bytes | None
-
-
 class ConfigurationFile:
-    """The file of a configuration, which need not be there."""
+    """The file of a configuration, which need not be there. Threads change it one after another."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._changes: list[_Change] = []
+        self.path, self._lock = path, Lock()
+        self._changes: list[tuple[str, bytes | None, bytes | None]] = []
+        """The key of each change, with the file before and after it; None where there was none."""
 
     def change(self, key: str, text: str | None) -> dict[str, Any]:
         """Set a value, or (None) take it out: the document of `change_value`, with notes on a model that is set. Raises
         as that does, and UsageError or ConfigError for what the program cannot work with; then nothing is written."""
         from engine.settings.edit import change_value
 
-        notes, before = list[str](), self._bytes()
-        document = change_value(self.path, key, text, check=lambda config: notes.extend(_notes(config, text)))
-        self._changes.append(_Change(key, before, self._bytes()))
+        with self._lock:
+            notes, before = list[str](), self._bytes()
+            document = change_value(self.path, key, text, check=lambda config: notes.extend(_notes(config, text)))
+            self._changes.append((key, before, self._bytes()))
         return {**document, "notes": notes}
 
     def undo(self) -> str:
         """Restore the file as it was before the last change, byte for byte: the key of that; empty where there is none.
         Raises ConfigError where somebody else has changed the file since, or it cannot be written."""
-        if not self._changes:
-            return ""
-        key, before, after = self._changes[-1]
-        if self._bytes() != after:
-            raise ConfigError(f"{self.path} was changed from elsewhere since: nothing is taken back")
-        if before is None:
-            self.path.unlink()
-        else:
-            write_private(self.path.resolve(), before.decode("utf-8"))
-        self._changes.pop()
+        with self._lock:
+            key, before, after = self._changes[-1] if self._changes else ("", None, self._bytes())
+            if self._bytes() != after:
+                raise ConfigError(f"{self.path} was changed from elsewhere since: nothing is taken back")
+            if before is not None:
+                write_private(self.path.resolve(), before.decode("utf-8"))
+            elif key:
+                self.path.unlink()
+            del self._changes[-1:]
         return key
 
     def _bytes(self) -> bytes | None:

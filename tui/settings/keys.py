@@ -89,11 +89,8 @@ def bindings(screen: str) -> list[Binding]:
 
 
 def pane_bindings(pane: str) -> list[Binding]:
-    """The bindings of a pane that answers keys itself; a character comes before a line that is typed."""
-    return [
-        Binding(keys, action, meaning, show=False, priority=keys == "plus")
-        for keys, action, meaning in _TABLE["panes"][pane]
-    ]
+    """The bindings of a pane that answers keys itself."""
+    return [Binding(keys, action, meaning, show=False) for keys, action, meaning in _TABLE["panes"][pane]]
 
 
 def works(screen: str, contexts: Collection[str], keys: Sequence[Key] = KEYS) -> list[Key]:

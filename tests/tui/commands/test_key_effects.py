@@ -139,7 +139,6 @@ WHERE: dict[str, tuple[Sequence[str], str]] = {
     "menu": (("?",), ""),
     "page": (("comma",), ""),
     "trail": (("1", "d"), ""),
-    "search": (("1", "S"), ""),
     "tour": ((), ""),
 }
 """The keys that lead to a pane of each kind, and its id; none for a page over a screen. The palette begins the tour."""
