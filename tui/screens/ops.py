@@ -42,6 +42,10 @@ from tui.widgets.screen_bars import model_cost
 from tui.widgets.table import Row, Table, rows_of
 from tui.widgets.text_lines import TextPane
 
+COSTS, HEALTH, MEMORY = "costs", "health", "memory"
+CHECKED = ("checks", "log")
+"""The panes that have no room beside the others on a narrow screen."""
+
 
 class OpsScreen(MemoryPanes):
     """Checks and log on the left; models, their rates, runs on the right; or what is remembered."""
@@ -49,11 +53,11 @@ class OpsScreen(MemoryPanes):
     MODE = OPS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(OPS)]
     TABLES = ("runs", "memories")
-    PANES = ("checks", "log", "models", "rates", "runs", "durations", *REMEMBERED)
+    PANES = (*CHECKED, "models", "rates", "runs", "durations", *REMEMBERED)
 
     def __init__(self) -> None:
         super().__init__()
-        self._shows_memory = False
+        self._part = COSTS
         self._shown: tuple[object, ...] = ()
         self._operations = Operations()
         self._checked: str | None = None
@@ -65,12 +69,12 @@ class OpsScreen(MemoryPanes):
 
     def compose_body(self) -> ComposeResult:
         """Mount the schedule and the panes."""
+        yield Static("", id="schedule", markup=False)
         with Horizontal(id="ops", classes="part"):
-            with Vertical(id="ops-left", classes="column half"):
-                yield Static("", id="schedule", markup=False)
+            with Vertical(id="ops-left", classes="part half"):
                 yield Table(CHECKS, title="Checks", empty="checking", id="checks", classes="pane")
                 yield TextPane(title="Log", id="log", classes="pane")
-            with Vertical(id="ops-right", classes="column half"):
+            with Vertical(id="ops-right", classes="part half"):
                 yield Table(MODELS, title="Models today", empty="no call yet", id="models", classes="pane")
                 yield Table(
                     RATES,
@@ -94,6 +98,8 @@ class OpsScreen(MemoryPanes):
         tall = self.size.height >= TALL
         if self._shows_memory or pane.id in REMEMBERED:
             return self._shows_memory and pane.id in REMEMBERED
+        if self.form is Layout.NARROW and (pane.id in CHECKED) is not (self._part == HEALTH):
+            return False
         return {"rates": tall, "durations": tall and self.form is Layout.WIDE}.get(str(pane.id), True)
 
     def show_body(self, view: Snapshot) -> None:
@@ -117,7 +123,7 @@ class OpsScreen(MemoryPanes):
         # Checks are of this machine: they have no past.
         now = "" if view.place is None else ", as of now"
         set_subtitle(self.query_one("#checks", Table), f"paperdesk doctor{now}")
-        shown = (view.sources[0], len(view.desk.lines), view.desk.running, view.now.date())
+        shown = (view.sources[0], view.desk.happened, view.desk.running, view.now.date())
         if shown != self._shown:
             self._shown = shown
             self._read(view, view.now)
@@ -127,16 +133,20 @@ class OpsScreen(MemoryPanes):
             self._checked = present.run
             self._check()
 
+    @property
+    def _shows_memory(self) -> bool:
+        return self._part == MEMORY
+
     def action_part(self) -> None:
-        """Show what is remembered in the place of the rest, or that again."""
-        self._shows_memory = not self._shows_memory
-        self._alone = ""
-        self.focus_pane("memories" if self._shows_memory else "runs")
+        """Show the next part: checks and log, where they have no room beside the rest, what is remembered, the rest."""
+        parts = (COSTS, HEALTH, MEMORY) if self.form is Layout.NARROW else (COSTS, MEMORY)
+        self._part = parts[(parts.index(self._part) + 1) % len(parts)] if self._part in parts else MEMORY
+        self.focus_pane({COSTS: "runs", HEALTH: "checks", MEMORY: "memories"}[self._part])
         self.show_view(self._view)
 
     def show_symbol(self, symbol: str) -> None:
         """Show what is remembered of a symbol."""
-        if not self._shows_memory:
+        while not self._shows_memory:
             self.action_part()
         self.show_memory_of(symbol)
 

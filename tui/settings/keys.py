@@ -77,7 +77,7 @@ def _screen_key(row: dict[str, str]) -> Key:
 URGENT = ("orders", "answered", "running")
 """Contexts in which something waits for a key: its hints come first."""
 
-FEW = 2
+FEW = 3
 """Screens at most of a key that is one of their own."""
 
 KEYS = (*map(_screen_key, _TABLE["screen"]), *(Key(**row) for row in _TABLE["key"]))
@@ -105,7 +105,8 @@ def menu(screen: str, contexts: Collection[str], keys: Sequence[Key] = KEYS) -> 
     def rank(key: Key) -> int:
         if key.group == "Screens":
             return 3
-        if key.hinted or key.when in URGENT or ("past" in contexts and key.group == "Past"):
+        here = key.hinted and set(contexts).issuperset(key.hinted.split())
+        if here or key.when in URGENT or ("past" in contexts and key.group == "Past"):
             return 0
         return 1 if screen != DESK and len(key.screens) <= FEW else 2
 

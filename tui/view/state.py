@@ -164,6 +164,11 @@ class DeskState:
     refusal: str = ""
     cost: Decimal | None = Decimal(0)
 
+    @property
+    def happened(self) -> int:
+        """The number of lines of the log but for errors: what is read again after each would go on failing."""
+        return sum(line.level != "error" for line in self.lines)
+
     def panes_of(self, symbol: str) -> tuple[Pane, ...]:
         """The symbol's steps in order; before a cycle all of them wait. With several owners: each owner's, then the
         opinions with the decision on them."""
