@@ -125,7 +125,7 @@ def test_presets_and_strategies_trade_what_they_decide(run: Run) -> None:
     notes, page = Path("seats.html").read_text().split("Decisions of presets and strategies")
     assert "Books: an arena has no filings" in notes
     half = decided["Half", 1, "A"]
-    cells = [re.findall("<td[^>]*>([^<]*)", row)[:4] for row in page.split("<tr>")]
+    cells = [re.findall("<t[dh][^>]*>([^<]*)", row)[:4] for row in page.split("<tr>")]
     assert ["1", "Half", "A", f"{half['shares']:+d}"] in cells
 
 
@@ -198,7 +198,7 @@ def test_a_desk_at_the_table_is_killed_resumed_and_replayed(
     assert [one["action"] for one in unbroken["decisions"]] == ["BUY"] * 6
     assert {one["buyer"] for one in unbroken["trades"] if one["seller"] == "Ann"} >= {"Fin", "Twin"}
     # An invention is news to a desk as to anybody, and nobody tells it.
-    assert not any(word in one for one in asked for word in ("invention", "invented:"))
+    assert not any("invented" in one.replace("figures in them are invented", "") for one in asked)
     total = len(desks.requests)
     assert run("replay", "prune", "--before", "2999-01-01").code == 0
     killed(desks, 14, fresh, *ARENA, "--run", "killed", "--agents", str(tmp_path / "table.toml"))
