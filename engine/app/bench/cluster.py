@@ -72,7 +72,7 @@ def cluster(scheduler: str, count: int, specs: Sequence[RunSpec]) -> Iterator[Te
         ours = Belongings.here(client.id, tuple(sorted(files)), tuple(sorted(folders)))
         for worker, fault in client.run(difference, ours, on_error="return").items():
             if isinstance(fault, PaperdeskError):
-                raise type(fault)(f"the worker {worker} {fault}")
+                raise _of(worker, fault)
             if fault is not None:
                 raise ConfigError(f"the worker {worker} has no Paperdesk like this one ({fault}): install it there")
         executor = client.get_executor(pure=False)
@@ -185,7 +185,7 @@ def _program() -> str:
     """The program as this process has loaded it: files that change later are not what it plays by."""
     files = (one for name in PACKAGES for one in sorted((PROGRAM / name).rglob("*")) if "__pycache__" not in one.parts)
     versions = (platform.python_version(), *map(version, ("numpy", "pandas")))
-    return " ".join((*versions, str(code_hash(one for one in files if one.is_file()))))
+    return " ".join((*versions, str(code_hash(one for one in files if one.is_file()))[:12]))
 
 
 @cache
@@ -199,6 +199,10 @@ def difference(theirs: Belongings) -> PaperdeskError | None:
     if own.data != theirs.data:
         return MalformedData(f"has other data in {', '.join(map(str, theirs.folders))}: copy this machine's there")
     return None
+
+
+def _of(worker: str, fault: PaperdeskError) -> PaperdeskError:
+    return type(fault)(f"the worker {worker} {fault}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +233,8 @@ def _play_there(theirs: Belongings, work: Callable[[Any], Any], item: object) ->
     from distributed import get_worker
 
     with _playing:  # a worker's threads share its environment
-        if (fault := difference(theirs)) is not None:
-            raise fault
+        if (fault := difference(theirs)) is not None:  # in one that came later
+            raise _of(get_worker().address, fault)
         os.environ[places.HOME] = str(Path(get_worker().local_directory) / "home")
         data, index = places.data_dir(), places.trial_index()
         try:
