@@ -56,10 +56,13 @@ class ChartReading(Answer):
         )
 
     def sentences(self) -> str:
-        """The readings as prose: trend and signal of each strategy."""
-        read = (one for one in (self.macd, self.kdj_rsi, self.bollinger) if one is not None)
-        parts = (shortened(text, 10) for one in read for text in (one.trend, one.signal))
-        return " ".join(f"{part.rstrip('.')}." for part in parts)
+        """The readings as prose: the trend of each strategy, and its signal unless that names the trend alone."""
+        texts: list[str] = []
+        for one in (self.macd, self.kdj_rsi, self.bollinger):
+            if one is not None:
+                goes_on = one.signal.partition(":")[0] == one.trend.partition(":")[0]
+                texts += [one.trend] if goes_on else [one.trend, one.signal]
+        return " ".join(f"{shortened(text, 10).rstrip('.')}." for text in texts)
 
 
 CHART = Agent(

@@ -96,7 +96,8 @@ def agent_rows(shown: Answer) -> list[Row]:
     """The agents behind a decision's document that answered, in their order: the side of each in a word, how many of
     its statements that take one take this one, and the weightiest of those, else what it says first. Whoever gave the
     reason of the decision, or of an opinion, is left out."""
-    given = [shown["reason"], *(one["reason"] for one in shown["opinions"])]
+    reasons = [shown["reason"], *(one["reason"] for one in shown["opinions"])]
+    given = [*reasons, *(reason.partition("\n")[0] for reason in reasons)]
     rows = []
     for one in shown["answers"]:
         if one["outcome"] != "answered" or not isinstance(answer := one["answer"], Mapping):
@@ -107,7 +108,7 @@ def agent_rows(shown: Answer) -> list[Row]:
         fields = (answer.get(name) for name in FACT_FIELDS)
         first = next((text[0] if isinstance(text, list) else text for text in fields if text), "")
         fact = str(max(agreeing, key=lambda statement: statement[3])[2] if agreeing else first)
-        if not fact or any(fact in reason for reason in given):
+        if not fact or any(reason.startswith(fact) or reason.endswith(fact) for reason in given):
             continue
         rows.append(
             {
