@@ -159,7 +159,7 @@ def performance(
         **_per_owner(run_part, measure, held),
         "baselines": {name: _baseline(beside, measure, held) for name, beside in baselines.items()},
         **books,
-        "closes": row_json.closes(equity, symbols),
+        "closes": row_json.closes(equity, symbols, next((one.equity for one in baselines.values()), ())),
         "unresolved_figures": sum(unresolved.values()),
         "model": None if use is None else row_json.model_use(use, unresolved),
         "fingerprint": _fingerprint(books),

@@ -83,9 +83,17 @@ def point(at: EquityPoint) -> Row:
     return {**fields(at, "session", "value"), "cash": money(at.portfolio.cash), "positions": positions}
 
 
-def closes(points: Sequence[EquityPoint], symbols: Iterable[str]) -> dict[str, list[str | None]]:
-    """The price of each symbol at each close, as traded; null where the books knew none."""
-    return {symbol: [money(at.prices[symbol]) if symbol in at.prices else None for at in points] for symbol in symbols}
+def closes(
+    points: Sequence[EquityPoint], symbols: Iterable[str], beside: Iterable[EquityPoint] = ()
+) -> dict[str, list[str | None]]:
+    """The price of each symbol at each close, as traded; null where neither these books knew one nor those `beside`."""
+    others = {at.session: at.prices for at in beside}
+    found: dict[str, list[str | None]] = {symbol: [] for symbol in symbols}
+    for at in points:
+        known = {**others.get(at.session, {}), **at.prices}
+        for symbol, row in found.items():
+            row.append(money(known[symbol]) if symbol in known else None)
+    return found
 
 
 def decisions(made: Iterable[Decision], opinions: Iterable[Opinion]) -> list[Row]:
