@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import zip_longest
 from typing import Any
 
 from engine.domain.market import NewsItem, Symbol, is_crypto
@@ -87,9 +86,8 @@ class Swapped:
 
     def __init__(self, model: LanguageModel, symbols: tuple[Symbol, ...]) -> None:
         self.spec, self.label, self.sees = model.spec, model.label, model.sees
-        self._model, self._pairs = model, _pairs(symbols)
-        spelled = "|".join(sorted(map(re.escape, self._pairs), key=len, reverse=True))
-        self._pattern = re.compile(rf"(?<!\w)(?:{spelled})(?!\w)")
+        ring = symbols if len(symbols) > 1 else (*symbols, _another(symbols[0]))
+        self._model, self._there, self._back = model, _renaming(ring), _renaming(ring[::-1])
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """The model's answer to the question with the names swapped, with the names swapped back."""
@@ -97,35 +95,39 @@ class Swapped:
         messages = tuple(
             replace(
                 message,
-                text=self._swap(message.text),
+                text=self._there(message.text),
                 charts=tuple(
-                    replace(chart, title=self._swap(chart.title), symbol=self._swap(chart.symbol))
+                    replace(chart, title=self._there(chart.title), symbol=self._there(chart.symbol))
                     for chart in message.charts
                 ),
             )
             for message in request.messages
         )
-        asked = replace(request, system=head + self._swap(request.system[len(head) :]), messages=messages)
+        asked = replace(request, system=head + self._there(request.system[len(head) :]), messages=messages)
         result = await self._model.answer(asked, on_delta)
-        return replace(result, answer=self._swap(result.answer), text=self._swap(result.text))
-
-    def _swap(self, value: Any) -> Any:
-        """A text, or the texts of an answer, with each name replaced by its counterpart."""
-        if isinstance(value, str):
-            return self._pattern.sub(lambda match: self._pairs[match[0]], value)
-        if isinstance(value, Mapping):
-            return {key: self._swap(one) for key, one in value.items()}
-        return [self._swap(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return replace(result, answer=_each_text(result.answer, self._back), text=self._back(result.text))
 
 
-def _pairs(symbols: tuple[Symbol, ...]) -> Mapping[str, str]:
-    """Tickers and names with those that stand in their place: symbols change places in twos, one that is left over with
-    a known company or coin."""
-    known, pairs = companies(), dict[str, str]()
-    outside = next(one for one in known if one not in symbols and is_crypto(one) is is_crypto(symbols[-1]))
-    for two in zip_longest(symbols[::2], symbols[1::2], fillvalue=outside):
-        for symbol, other in (two, two[::-1]):
-            pairs[symbol] = other
-            if other in known:
-                pairs |= dict.fromkeys(known.get(symbol, ()), known[other][0])
-    return pairs
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """A text, or the texts of an answer, changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _each_text(one, change) for key, one in value.items()}
+    return [_each_text(one, change) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def _another(symbol: Symbol) -> Symbol:
+    """A known company, or a coin for a coin."""
+    return next(one for one in companies() if one != symbol and is_crypto(one) is is_crypto(symbol))
+
+
+def _renaming(ring: tuple[Symbol, ...]) -> Callable[[str], str]:
+    """A change of texts that puts the ticker and the name of the next in a ring in the place of each one's."""
+    known, others = companies(), dict[str, str]()
+    for symbol, other in zip(ring, (*ring[1:], ring[0]), strict=True):
+        others[symbol] = other
+        if other in known:
+            others |= dict.fromkeys(known.get(symbol, ()), known[other][0])
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, others), key=len, reverse=True))})(?!\w)")
+    return lambda text: pattern.sub(lambda match: others[match[0]], text)

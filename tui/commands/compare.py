@@ -101,7 +101,7 @@ def compare_command(
         if budget is not None:
             services = replace(services, limit=SpendingLimit.of_dollars(services.config.budget, budget))
         document = played(partial(compare_models, services, prepared, jobs, scheduler=scheduler), AGAIN)
-    if sensitivity:
+    if sensitivity and not document["interrupted"]:
         runs = [one["runs"][0] for one in document["models"] if one["runs"]]
         document["sensitivity"] = sensitivities(services, runs, yes=yes)
     show_document(document, lambda: chain(models_lines(document, standard_output().room), sensitivity_part(document)))

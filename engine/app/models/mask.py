@@ -60,16 +60,18 @@ _ACRONYMS = (
 )
 _MONTHS = month_name[1:]
 _MONTH = rf"(?:{'|'.join(f'{name}|{name[:3]}' for name in _MONTHS)}|Sept)\b\.?"
-_YEAR = r"(?:19|20)\d\d\b"
+_YEAR = r"(?:19|20)\d\d(?=[AEs]?\b)"
 _DATES = (
     rf"(?P<iso>\b{_YEAR}-\d\d-\d\d)",
     rf"(?P<spelled>(?:\b\d\d?(?:st|nd|rd|th)? )?\b{_MONTH}(?: \d\d?(?:st|nd|rd|th)?(?![\d:.]))?(?:,? {_YEAR})?)",
-    rf"(?P<year>\b(?:FY ?)?{_YEAR}(?![.,]?\d|%))",
+    rf"(?P<year>\b(?:(?:FY ?)?{_YEAR}(?:[-–](?:1[3-9]|[2-9]\d)\b)?(?![.,]?\d|%)|[1-4][QH]['’]?\d\d\b))",
 )
 _SURELY_A_MONTH = re.compile(r"\b(?:in|of|since|by|until|for|from|to|through|last|next|this|early|mid|late)[ -]$", re.I)
 _NUMBER = r"(?P<number>(?<![\w.,/])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w/]|[.,]\d))"
-_WORD = r"(?P<word>(?<![\w$])[a-z]{0,2}[A-Z][\w&]*)"
-_HANDLE = re.compile(r"[DIQRS]\d+$")
+_CAPITAL = f"[{''.join(filter(str.isupper, map(chr, range(0x250))))}]"
+"""A capital letter of the Latin alphabets, as in Ørsted."""
+_WORD = rf"(?P<word>(?<![\w$])[a-z]{{0,2}}{_CAPITAL}[\w&]*)"
+_HANDLE = re.compile(r"(?:[DIRS]\d+|Q[1-4])$")
 """The number of a memory, by its layer, or a quarter."""
 _FENCE = re.compile(r"^<<<(\w+)\n(.*?)\n\1>>>$", re.DOTALL | re.MULTILINE)
 _NO_PRICE = re.compile(
@@ -129,6 +131,16 @@ class Mask:
         return {symbol: _code("Ticker", symbol) for symbol in companies() if len(symbol) > 1} | coins | own
 
     @cached_property
+    def spelled(self) -> Mapping[str, Symbol]:
+        """The symbols of the run by their tickers and by the codes in place of them."""
+        return {text: symbol for symbol in self.factors for text in (symbol, self.tickers[symbol])}
+
+    @cached_property
+    def own(self) -> re.Pattern[str]:
+        """A pattern of these."""
+        return re.compile(_any_of("ticker", self.spelled))
+
+    @cached_property
     def pattern(self) -> re.Pattern[str]:
         """A pattern of all that may have to be hidden."""
         parts = [r"(?P<listed>(?:NASDAQ|NYSE|AMEX|OTC): ?|\$)(?P<other>[A-Z]{1,5})\b", _any_of("ticker", self.tickers)]
@@ -158,8 +170,9 @@ class Mask:
         that are called so."""
         asked = self.sent or []
         text = "\n".join(part for one in asked for part in _texts(one))
-        own = [*self.factors, *(name for name, place in self.names.items() if place and self.level >= NAMES)]
-        found = {one[0] for one in re.finditer(rf"(?i:{_any_of('name', own)})", text)}
+        found = set(re.findall(_any_of("ticker", self.factors), text))
+        if self.level >= NAMES and (names := [name for name, place in self.names.items() if place]):
+            found |= set(re.findall(rf"(?i:{_any_of('name', names)})", text))
         days, prices = set[str](), set[str]()
         for history in self.market.histories.values():
             stop = history.rows_through(max((one.session for one in asked), default=date.min))
@@ -354,7 +367,7 @@ class _Masking:
                 return found
         shift = SHIFT * way
         if match.lastgroup == "year":
-            return found[:-4] + str(int(found[-4:]) + YEARS * way)
+            return re.sub(r"\d\d+", lambda one: _later(one[0], YEARS * way), found)
         try:
             if match.lastgroup == "iso":
                 return (date.fromisoformat(found) + shift).isoformat()
@@ -378,7 +391,7 @@ class _Masking:
     def _priced(self, match: re.Match[str], column: str | None, *, back: bool = False) -> str:
         """A number: times the factor of its symbol where it is a price, by its inverse where it counts shares."""
         text, after = match[0], match.string[match.end() : match.end() + _AROUND]
-        symbol = self._symbol_before(match.string[: match.start()], back=back)
+        symbol = self._symbol_before(match.string[: match.start()])
         before = match.string[max(0, match.start() - _AROUND) : match.start()]
         factor = self._mask.factors[symbol]
         low, high = (bound * float(factor if back else 1) for bound in self._range(symbol))
@@ -394,12 +407,13 @@ class _Masking:
         self._prices[symbol, changed] = text
         return changed
 
-    def _symbol_before(self, before: str, *, back: bool) -> Symbol:
+    def _symbol_before(self, before: str) -> Symbol:
         """The symbol that a line names last, else that of the question."""
-        codes = self._mask.tickers
-        places = {symbol: before.rfind(codes[symbol] if back else symbol) for symbol in self._mask.factors}
-        last = max(places, key=places.__getitem__)
-        return last if places[last] >= 0 or self._request.symbol not in places else self._request.symbol
+        spelled = self._mask.spelled
+        named = self._mask.own.findall(before)
+        if named:
+            return spelled[named[-1]]
+        return spelled.get(self._request.symbol, next(iter(self._mask.factors)))
 
     def _range(self, symbol: Symbol) -> tuple[float, float]:
         if symbol not in self._ranges:
@@ -444,6 +458,12 @@ def _scaled(text: str, times: Decimal, *, exact: bool) -> str:
     if exact:
         places = max(places, -int(value.normalize().as_tuple().exponent))
     return f"{value:{',' if ',' in text else ''}.{places}f}"
+
+
+def _later(year: str, years: int) -> str:
+    """A year of two or four digits, moved."""
+    places = len(year)
+    return f"{(int(year) + years) % 10**places:0{places}}"
 
 
 def _times(values: Series, by: float) -> Series:

@@ -180,14 +180,17 @@ def paired_difference(gaps: Floats) -> Row:
     sessions it takes to tell a difference of this size from none."""
     mean = float(gaps.mean()) if len(gaps) else None
     low, high = daily_mean_interval(gaps)
-    spread = float(gaps.std(ddof=1)) if len(gaps) > 1 else 0.0
+    if low is not None and high is not None:
+        half = (high - low) / 2
+    else:
+        half = 1.96 * float(gaps.std(ddof=1)) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
     return {
         "sessions": len(gaps),
         "mean": mean,
         "low": low,
         "high": high,
         "distinguishable": _apart(low, high),
-        "sessions_needed": math.ceil((1.96 * spread / mean) ** 2) if mean and spread else None,
+        "sessions_needed": math.ceil(len(gaps) * (half / mean) ** 2) if mean and half else None,
     }
 
 

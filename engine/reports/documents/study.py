@@ -96,7 +96,8 @@ def _past(spec: RunSpec, cutoff: str | None) -> bool | None:
 
 def _cutoffs(played: Sequence[PlayedRow]) -> Iterator[Row]:
     """Daily returns in windows wholly after the month until which models know the world, less those in windows wholly
-    up to it, of whoever decided in both on the same symbols; by the mean of seeds and repeats."""
+    up to it, of whoever decided in both on the same symbols; by the mean of seeds and repeats. Of windows that overlap
+    the first counts, so that no day does twice."""
     spans: dict[tuple[Any, ...], tuple[_Windows, _Windows]] = {}
     for one in played:
         spec, found = one.spec, one.document or {}
@@ -105,7 +106,9 @@ def _cutoffs(played: Sequence[PlayedRow]) -> Iterator[Row]:
             continue
         before, after = spans.setdefault((_decided_by(spec), spec.symbols, month), ({}, {}))
         part = after if f"{spec.first:%Y-%m}" > month else before
-        part.setdefault((spec.first, spec.last), []).append(returns_of(found))
+        window = spec.first, spec.last
+        if not any(first <= spec.last and spec.first <= last for first, last in part.keys() - {window}):
+            part.setdefault(window, []).append(returns_of(found))
     for (decided, symbols, month), parts in spans.items():
         daily = [np.array([day for runs in part.values() for day in np.mean(runs, axis=0)]) for part in parts]
         if (later := later_difference(*daily)) is not None:

@@ -14,11 +14,12 @@ import pytest
 
 from connectors.charts.painter import MatplotlibPainter
 from connectors.demo.listings import load_listings
+from connectors.files.prices import prices_text
 from engine.app.models import mask
 from engine.domain.chart import ChartSpec
 from engine.domain.market import NANO
 from engine.market.trading_hours import calendar_for
-from tests.data_folders import DrawnOnce
+from tests.data_folders import DrawnOnce, rows_of
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 
@@ -202,6 +203,36 @@ def test_an_audit_says_what_the_questions_of_a_masked_run_name(
         leaky = run(*config, "audit", *WINDOW, *flags)
         assert leaky.code == 1 and leaky.json["verdict"] == "leak"
         assert "113.24" in leaky.json["mask"]["named"]  # the close of 2025-03-20
+
+
+def test_a_ticker_within_another_or_a_word_and_names_of_any_alphabet(
+    run: Run, paperdesk_home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "prices").mkdir()
+    (tmp_path / "news").mkdir()
+    for symbol, drawn_as in (("S", "NMBR"), ("COST", "ORVL")):
+        text = prices_text(rows_of(asyncio.run(MARKET.history(drawn_as)))[-300:])
+        (tmp_path / "prices" / f"{symbol}.csv").write_text(text)
+    told = {
+        "date": "2025-03-20",
+        "summary": "COST closed at 113.24. Ørsted and Škoda rise in 2Q24, 3M24, FY 2024-25 and 2025E as Q424 did.",
+    }
+    empty = dict.fromkeys(("time", "headline", "source", "sentiment"))
+    (tmp_path / "news" / "COST.jsonl").write_text(json.dumps(empty | told))
+    with fake_llm_server(Reader()) as server:
+        (paperdesk_home / "own.toml").write_text(NEAR.format(server.openai_url, "false"), encoding="utf-8")
+        window = ("--symbols", "S,COST", "--data", str(tmp_path), "--from", "2025-03-21", "--to", "2025-03-21")
+        flags = ("--preset", "finvision", "--model", "near:m1", "--cuts", "1", "--mask", "4", "--json")
+        clean = run("--config", str(paperdesk_home / "own.toml"), "audit", *window, *flags)
+    assert (clean.code, clean.json["mask"]) == (0, {"level": 4, "named": []}), "an average cost is no COST"
+    (news,) = {line for body in server.requests for line in asked(body).splitlines() if "ASSET2 closed at" in line}
+    (price,) = {
+        found
+        for body in server.requests
+        for found in re.findall(r"ASSET2.*?last close: ([\d.]+)", asked(body), re.DOTALL)
+    }
+    assert f"closed at {price}." in news
+    assert not re.search("Ørsted|Škoda|2Q24|2024|-25|2025|Q424", news), news
 
 
 def test_flags_that_mean_nothing(run: Run, paperdesk_home: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,24 @@ def test_rules_and_runs_without_decisions_have_none(run: Run, paperdesk_home: Pa
     masked = run("backtest", *WINDOW, "--mask", "1", "--sensitivity", "--json").json
     assert [row["input"] for row in masked["sensitivity"][0]["inputs"]] == ["news", "prices"]
     assert any("mask" in note for note in masked["notes"])  # which hides nothing from the rules
+
+
+def test_coins_change_names_among_themselves(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    (tmp_path / "prices").mkdir()
+    days = [date(2025, 1, 1) + timedelta(days=n) for n in range(80)]
+    rows = "".join(f"{day},{n},{n + 1},{n - 1},{n},{n},5\n" for n, day in enumerate(days, 100))
+    for coin in ("BTC-USD", "ETH-USD", "SOL-USD"):
+        head = "date,open,high,low,close,adj_close,volume\n"
+        (tmp_path / "prices" / f"{coin}.csv").write_text(head + rows)
+    coins = ("--symbols", "BTC-USD,ETH-USD,SOL-USD", "--data", str(tmp_path))
+    window = ("--from", "2025-03-10", "--to", "2025-03-11")
+    with fake_llm_server(Traders()) as server:
+        (paperdesk_home / "own.toml").write_text(NEAR.format(server.openai_url, "false"), encoding="utf-8")
+        model = ("--config", str(paperdesk_home / "own.toml"), "backtest", "--model", "near:recaller", "--yes")
+        said = run(*model, "--preset", "finvision", *coins, *window, "--sensitivity", "--json")
+    (told,) = said.json["sensitivity"]
+    assert {row["input"]: row["moved"]["count"] for row in told["inputs"]} == {"news": 0, "prices": 6, "tickers": 6}
+    assert not any(one["abstained"] for one in said.json["decisions"])
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,16 @@ def test_rows_and_pairs_are_the_same_on_one_process_and_on_two(
     ]
 
 
+def test_what_cannot_be_told_apart_needs_more_sessions_than_there_are(
+    run: Run, paperdesk_home: Path, tmp_path: Path
+) -> None:
+    text = (
+        '[study]\nstrategies = ["kdj-rsi", "sma-cross"]\nsymbols = ["BXWD"]\nwindows = [["2025-01-02", "2025-02-28"]]\n'
+    )
+    (pair,) = run("study", written(tmp_path, text), "--json").json["pairs"]
+    assert pair["distinguishable"] is False and pair["sessions_needed"] > pair["sessions"]
+
+
 def test_a_killed_study_goes_on_where_it_stopped(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
     file = written(tmp_path, RULES)
     process = subprocess.Popen(
