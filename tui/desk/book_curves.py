@@ -47,7 +47,7 @@ def seen(view: Snapshot) -> tuple[object, ...]:
     return (
         view.sources[:1],
         None if books is None else (books.session, books.point.portfolio.cash),
-        view.desk.happened,
+        view.desk.logged,
     )
 
 

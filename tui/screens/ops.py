@@ -123,7 +123,7 @@ class OpsScreen(MemoryPanes):
         # Checks are of this machine: they have no past.
         now = "" if view.place is None else ", as of now"
         set_subtitle(self.query_one("#checks", Table), f"paperdesk doctor{now}")
-        shown = (view.sources[0], view.desk.happened, view.desk.running, view.now.date())
+        shown = (view.sources[0], view.desk.logged, view.desk.running, view.now.date())
         if shown != self._shown:
             self._shown = shown
             self._read(view, view.now)

@@ -165,7 +165,7 @@ class DeskState:
     cost: Decimal | None = Decimal(0)
 
     @property
-    def happened(self) -> int:
+    def logged(self) -> int:
         """The number of lines of the log but for errors: what is read again after each would go on failing."""
         return sum(line.level != "error" for line in self.lines)
 
