@@ -34,7 +34,7 @@ from tui.settings.keys import OPS, bindings
 from tui.text.run_text import halt_words
 from tui.view.desk_changes import log_of
 from tui.view.market_reading import last_to_decide, next_run_at
-from tui.view.snapshot import Snapshot
+from tui.view.snapshot import OPENING, Snapshot
 from tui.view.state import Line
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.plot import BarPlot
@@ -43,6 +43,7 @@ from tui.widgets.table import Row, Table, rows_of
 from tui.widgets.text_lines import TextPane
 
 COSTS, HEALTH, MEMORY = "costs", "health", "memory"
+NO_RUN = "no run yet"
 CHECKED = ("checks", "log")
 """The panes that have no room beside the others on a narrow screen."""
 
@@ -83,7 +84,7 @@ class OpsScreen(MemoryPanes):
                     id="rates",
                     classes="pane",
                 )
-                yield Table(RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
+                yield Table(RUNS, title="Runs", empty=OPENING, id="runs", classes="pane")
                 yield BarPlot(id="durations", classes="pane", point="run")
         yield from self.compose_memory()
 
@@ -170,7 +171,7 @@ class OpsScreen(MemoryPanes):
         elif run := self.query_one("#runs", Table).cursor_key:
             self.open_trail(partial(latest_of_run, run=run))
         else:
-            self.notify("no run yet", timeout=3)
+            self.notify(NO_RUN, timeout=3)
 
     @on(Table.Opened, "#runs")
     def _run_opened(self, event: Table.Opened) -> None:
@@ -225,7 +226,7 @@ class OpsScreen(MemoryPanes):
     def _show_operations(self, found: Operations, view: Snapshot) -> None:
         self._operations = found
         runs = self.query_one("#runs", Table)
-        runs.show(run_rows(found))
+        runs.show(run_rows(found), NO_RUN)
         runs.entitle(f"Runs  {last_by_cron(found)}".strip())
         self.query_one("#rates", Table).show(rows_of(RATES, found.rates, lambda one: one.model))
         took = [(str(one.session or one.started.date()), one.took) for one in found.runs[::-1] if one.took is not None]
