@@ -99,7 +99,7 @@ class BookScreen(OrderActions):
 
     def compose_body(self) -> ComposeResult:
         """Mount curves and tables."""
-        with Horizontal(id="book"):
+        with Horizontal(id="book", classes="part"):
             with Vertical(id="curves", classes="column"):
                 yield CurvePlot(id="growth", classes="pane")
                 yield CurvePlot(id="falls", classes="pane")
