@@ -168,8 +168,9 @@ async def test_an_order_of_which_nobody_knows_whether_it_arrived_is_named_before
         await until(pilot, lambda: pilot.app._exit)
 
 
-async def test_a_paid_backtest_is_left_only_once_that_is_confirmed(running: Running) -> None:
-    async with running(target=backtest_targets.paid) as pilot:
+@pytest.mark.parametrize("target", [backtest_targets.paid, backtest_targets.slow])
+async def test_a_backtest_is_left_only_once_that_is_confirmed(running: Running, target: Any) -> None:
+    async with running(target=target) as pilot:
         await pilot.press("4", "ctrl+r")
         await until(pilot, lambda: any(one.label for one in pilot.app.bridge.snapshot().backtests))  # type: ignore[attr-defined]
         (run,) = pilot.app.bridge.snapshot().backtests  # type: ignore[attr-defined]
@@ -182,14 +183,6 @@ async def test_a_paid_backtest_is_left_only_once_that_is_confirmed(running: Runn
         )
         assert not pilot.app._exit
         await pilot.press("y")
-        await until(pilot, lambda: pilot.app._exit)
-
-
-async def test_a_backtest_by_rules_is_left_at_once(running: Running) -> None:
-    async with running(target=backtest_targets.slow) as pilot:
-        await pilot.press("4", "ctrl+r")
-        await until(pilot, lambda: any(one.label for one in pilot.app.bridge.snapshot().backtests))  # type: ignore[attr-defined]
-        await pilot.press("q")
         await until(pilot, lambda: pilot.app._exit)
 
 
