@@ -125,6 +125,19 @@ async def test_one_price_feeds_last_chart_profit_and_equity(running: Running, tm
             assert watchlist.title == "Watchlist, live" and watchlist.rows[0].cells[7].text == "+660"
 
 
+async def test_the_watchlist_says_of_what_its_profit_is_where_its_prices_are_later(
+    running: Running, tmp_path: Path
+) -> None:
+    desk, day = FakeDesk(tmp_path), SESSION - timedelta(days=1)
+    held, prices = {"AAA-USD": Position(Decimal(120), Decimal("44.50"))}, {"AAA-USD": Decimal(45)}
+    with JournalWriter(desk.journal) as writer:
+        writer.session_settled("r", EquityPoint(day, Decimal(101_400), Portfolio(Decimal(96_000), held), prices))
+    async with running(desk=desk) as pilot:
+        watchlist = pilot.app.screen_stack[0].query_one("#watchlist", Table)
+        await until(pilot, lambda: watchlist.title == f"Watchlist, P&L to {day}")
+        assert str(watchlist.border_subtitle).endswith("P&L +60.00")
+
+
 async def test_a_fill_is_booked_at_once_by_a_desk_that_may(running: Running, tmp_path: Path) -> None:
     desk, feed = FakeDesk(tmp_path), FakeFeed()
     desk.feed, desk.books_fills = feed, True

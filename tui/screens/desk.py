@@ -114,10 +114,10 @@ class DeskScreen(OrderActions):
         watchlist = self.query_one("#watchlist", Table)
         rows, sums = watchlist_rows(view, self._group, self._columns)
         watchlist.show(rows, view.unopened or "the desk has no symbols")
-        name, books = self._group.name, view.desk.books
+        name = self._group.name
         title = "Watchlist" if name == DESK_GROUP else f"Watchlist: {name}"
         # A filter takes the room of the moment that the figures are of.
-        watchlist.entitle(title if books is None or watchlist.filter_text else f"{title}, {books.as_of}")
+        watchlist.entitle(title if watchlist.filter_text else f"{title}{_as_of(view)}")
         set_subtitle(watchlist, sums)
         self._look_up(view)
         if not self.symbol and watchlist.cursor_key:
@@ -446,3 +446,13 @@ class DeskScreen(OrderActions):
             self.open_trail(wanted)
         else:
             self.notify("no decision on this bar" if self.symbol else "the desk is still opening", timeout=3)
+
+
+def _as_of(view: Snapshot) -> str:
+    """The moment of the figures of the watchlist: where a price is of a later session than the books, that of the
+    profit."""
+    books, quotes = view.desk.books, () if view.market is None else view.market.quotes
+    if books is None:
+        return ""
+    later = any(one.session is not None and one.session > books.session for one in quotes)
+    return f", P&L to {books.session}" if later and books.live is books.since is None else f", {books.as_of}"

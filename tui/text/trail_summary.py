@@ -4,7 +4,7 @@ for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ class _Entry:
     label: str
     text: str
     ink: str = ""
-    most: int = 1
+    most: int = 3
     shown: int = 1
     lines: list[str] = field(default_factory=list)
 
@@ -64,14 +64,11 @@ def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Li
         one.lines = wrapped(one.text, width - LABEL)
         one.shown = min(one.shown, len(one.lines))
     room = rows - 1 - sum(one.shown for one in entries)
+    room = _grow([one for one in entries if one.shown == 1], room, 1)
     agents = list(_agents(shown, width))[: max(0, room - 1)]
     agents = agents if len(agents) > 1 and width >= NARROW else []
     room -= len(agents) + 1 if agents else 0
-    while room > 0 and any(one.wants for one in entries):
-        for one in entries:
-            if one.wants and room > 0:
-                one.shown += 1
-                room -= 1
+    _grow(entries, room, rows)
     owner = "" if shown["owner"] == "desk" else f", as {one_line(shown['owner'])}"
     head = f"{shown['symbol']}  {shown['session']}  {action_words(shown)}{owner}"
     yield from ((line, "strong") for line in _with_results(head, shown, width))
@@ -85,6 +82,16 @@ def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Li
             yield f"{before:<{LABEL}}{text}".rstrip(), one.ink
         label = one.label if one.shown else label
     yield from (("", ""), *agents) if agents else ()
+
+
+def _grow(entries: Sequence[_Entry], room: int, most: int) -> int:
+    """Show a line more of each that has more, at most so often, and return the room that is left."""
+    for _ in range(most):
+        for one in entries:
+            if one.wants and room > 0:
+                one.shown += 1
+                room -= 1
+    return room
 
 
 def _agents(shown: Row, width: int) -> Iterator[Line]:
@@ -139,32 +146,28 @@ def _entries(document: Row, shown: Row, width: int) -> Iterator[_Entry]:
     # The owners' opinions follow as reasons: of a combined reason the first line alone is new. What follows the first
     # line is shorthand of indicators and memories, shown with the reason in full.
     reason = first_reason(shown) or "no reason was given"
-    lines = 1 if width >= NARROW else 3
-    why = sentences(reason, width - LABEL) if lines == 1 else reason
-    yield _Entry("No decision" if shown["abstained"] else "Why", why, most=lines, shown=lines)
+    yield _Entry("No decision" if shown["abstained"] else "Why", reason, most=12, shown=1 if width >= NARROW else 3)
     first, *others = _reasons(shown, width)
     yield from (one for one in (first, *others) if one.shown)
-    yield _Entry("Dissent", dissent_words(shown), most=3)
+    yield _Entry("Dissent", dissent_words(shown))
     for cut in shown["cuts"]:
-        yield _Entry("Limits", cut_words(cut), "warn", most=2)
+        yield _Entry("Limits", cut_words(cut), "warn")
     if not shown["cuts"] and not shown["abstained"]:
         yield _Entry("Limits", "nothing was cut")
     yield from _came_of_it(shown)
-    if len(reason) > lines * (width - LABEL):
-        yield _Entry("Reason", reason, most=12)
     yield from (one for one in others if not one.shown)
     if shown["unresolved_figures"]:
         figures = ", ".join(map(one_line, shown["unresolved_figures"]))
-        yield _Entry("Figures", f"not found in the inputs: {figures}", "warn", most=2)
+        yield _Entry("Figures", f"not found in the inputs: {figures}", "warn")
     if not shown["abstained"]:
         rule = f", by the rule {shown['asked']['rule']}" if shown["asked"]["rule"] else ""
         yield _Entry("Asked for", requested_words(shown["asked"]) + rule)
     if document["changed"] is not None:
-        yield _Entry("Settings", f"changed {one_line(changed_text(document['changed']))}", "warn", most=2)
+        yield _Entry("Settings", f"changed {one_line(changed_text(document['changed']))}", "warn")
     if document["earlier_cycles"]:
         earlier = ", ".join(f"cycle {one['cycle']} ({one['run']})" for one in document["earlier_cycles"])
         yield _Entry("Before it", one_line(earlier), "quiet")
-    yield _Entry("Decided by", one_line(f"{decided_by(document)}, run {shown['run']}"), "quiet", most=2)
+    yield _Entry("Decided by", one_line(f"{decided_by(document)}, run {shown['run']}"), "quiet")
 
 
 def _reasons(shown: Row, width: int) -> Iterator[_Entry]:
@@ -188,20 +191,22 @@ def _came_of_it(shown: Row) -> Iterator[_Entry]:
         fills = [trade_words(fill) for fill in order["fills"]]
         # Of an order that did not fill the reason of its state.
         detail = order["moves"][-1]["detail"] if order["moves"] and not fills else ""
-        yield _Entry("Order", "; ".join([order_words({**order, "detail": detail}), *fills]), most=3)
+        yield _Entry("Order", "; ".join([order_words({**order, "detail": detail}), *fills]))
     if not shown["orders"]:
         yield _Entry("Order", "none", "quiet")
     for fill in shown["undecided_trades"]:
-        yield _Entry("Not decided", f"{trade_words(fill)}. {one_line(fill['reason'])}", "warn", most=2)
+        yield _Entry("Not decided", f"{trade_words(fill)}. {one_line(fill['reason'])}", "warn")
     known = {one["sessions"]: one for one in shown["closes_since"]}
-    for sessions in HORIZONS:
+    if not known:
+        yield _Entry("After", "not known yet", "quiet")
+    for sessions in HORIZONS if known else ():
         words, ink = close_words(known[sessions]) if sessions in known else ("not known yet", "quiet")
         if sessions == HORIZONS[0] and sessions in known and shown["close"] is not None:
             # A coin's day may end after the decision: the price that it saw is another one.
             words += f", from {amounts.money(shown['close'])} at the close of {shown['session']}"
         yield _Entry("After", f"{'+' + str(sessions):>3} session{'s' if sessions > 1 else ' '} {words}", ink)
     if shown["outcome"] is not None:
-        yield _Entry("Earned", outcome_words(shown), outcome_ink(shown), most=2)
+        yield _Entry("Earned", outcome_words(shown), outcome_ink(shown))
 
 
 def close_words(later: Row) -> tuple[str, str]:

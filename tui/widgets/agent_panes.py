@@ -149,7 +149,7 @@ class AgentPanes(TextLines):
             from tui.text.trail_summary import FEWEST_ROWS, first_lines
 
             (shown,) = self._trail["decisions"]
-            rows = max(FEWEST_ROWS, self.size.height)
+            rows = max(2 * FEWEST_ROWS, self.size.height)  # the pane scrolls: nothing needs to be cut
             self._card = [inked(first_lines(self._trail, shown, self.text_width, rows)), Content("")]
         self.show_blocks([*self._card, *self._contents])
 

@@ -130,7 +130,7 @@ def test_cuts_and_figures_from_nowhere_are_told(run: Run, wayward: Path) -> None
     assert made["unresolved_figures"] == ["987654.32"]
     assert "Figures      not found in the inputs: 987654.32" in text
     assert "temperature dropped" in text
-    assert "+1 session  not known yet" in text
+    assert "After        not known yet" in text
 
 
 @pytest.mark.parametrize(
