@@ -79,7 +79,7 @@ def test_every_item_is_judged_and_the_market_is_called_bullish_or_bearish(finage
         items = answer.answer["items"]
         assert [item["id"] for item in items] == ITEM.findall(text_of(answer))
         assert all(item["effect"] in ("positive", "negative", "neutral") and item["summary"] for item in items)
-        assert re.search(rf"lately {answer.answer['recent_market']}\b", answer.answer["summary"])
+        assert re.search(rf"lately been {answer.answer['recent_market']}\b", answer.answer["summary"])
         moods.add(answer.answer["recent_market"])
         judged += len(items)
     assert judged > 30 and {"bullish", "bearish"} <= moods
