@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Future
+from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.errors import MissingData
@@ -72,8 +74,19 @@ class Readings:
         return await asyncio.to_thread(self._desk.memories, run, session, undecided=undecided)
 
     async def checks(self) -> Sequence[Finding]:
-        """The findings of the doctor that ask no service."""
-        return await asyncio.to_thread(self._desk.findings)
+        """The findings of the doctor that ask no service. A large journal takes longer than the app has to end, so in a
+        thread that its end does not wait for."""
+        found: Future[Sequence[Finding]] = Future()
+
+        def look() -> None:
+            found.set_running_or_notify_cancel()
+            try:
+                found.set_result(self._desk.findings())
+            except Exception as error:  # raised where it is awaited
+                found.set_exception(error)
+
+        Thread(target=look, daemon=True).start()
+        return await asyncio.wrap_future(found)
 
     async def symbols(self) -> Sequence[KnownSymbol]:
         """Every symbol that the desk knows of."""
