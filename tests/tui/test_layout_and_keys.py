@@ -40,6 +40,15 @@ def test_a_larger_terminal_never_gets_a_smaller_layout(columns: int, rows: int) 
     assert order.index(layout_of(columns, rows + 1)) >= here
 
 
+async def test_the_focus_comes_back_from_a_status_line_to_its_pane_and_to_no_field(running: Running) -> None:
+    async with running() as pilot:
+        await pilot.press("4")
+        await pilot.resize_terminal(30, 8)
+        await until(pilot, lambda: pilot.app.screen.focused is None)
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: pilot.app.screen.focused is pilot.app.screen.query_one("#results"))
+
+
 @pytest.mark.parametrize("screen", list(SCREENS))
 def test_no_key_does_two_things_on_a_screen(screen: str) -> None:
     keys = Counter(key for binding in bindings(screen) for key in binding.key.split(","))

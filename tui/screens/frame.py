@@ -175,9 +175,15 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
     # Size and panes
 
     def on_resize(self, event: events.Resize) -> None:
-        """Choose the layout for the size."""
+        """Choose the layout for the size. A status line has no pane for the focus, which comes back to the one it was
+        in: Textual would give it to a field beside it, which takes the keys."""
+        before = self.form
         self._fit(event.size)
+        if self.form is Layout.LINE:
+            self.set_focus(None)
         self.place_panes()
+        if before is Layout.LINE is not self.form:
+            self.focus_pane(self._alone)
 
     def _fit(self, size: Size) -> None:
         """Set the classes for a size."""
