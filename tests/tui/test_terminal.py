@@ -82,7 +82,7 @@ SIGNS = {
     "2": "Decisions of",
     "3": "Blotter",
     "4": "Decides",
-    "5": "Checks",
+    "5": "Models today",
     "1": "Watchlist",
 }
 """A few words on every screen, by its key."""

@@ -101,7 +101,7 @@ async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) ->
         await pilot.press("j", "F", *"stale", "enter")
         await until(pilot, lambda: cells(pilot, "memories")[-1][2] == "forgotten")
         assert pilot.app.last_command == f"paperdesk memory forget {second[:8]} --reason stale"  # type: ignore[attr-defined]
-        listed = await asyncio.to_thread(pilot.app.bridge.snapshot().opened.memories, None, None)  # type: ignore[attr-defined]
+        listed = await pilot.app.bridge.snapshot().opened.ask.memory(None)  # type: ignore[attr-defined]
         assert [one["id"] for one in listed["memories"] if one["pinned"]] == [first]
         assert [one["id"] for one in listed["forgotten"]] == [second]
         await pilot.press("F")

@@ -259,7 +259,7 @@ async def test_a_backtest_that_finished_here_is_the_history_of_its_screens(desk:
         await pilot.press("ctrl+r")
         await until(pilot, lambda: len(bridge.snapshot().sources) > 1)
         run = bridge.snapshot().backtests[0].spec.run
-        for keys in ((), ("5", "right_square_bracket")):
+        for keys in ((), ("2", "right_square_bracket")):
             await pilot.press(*keys, "left_curly_bracket")
             view = await arrived(pilot)
             assert bridge.playback.source.run == run
