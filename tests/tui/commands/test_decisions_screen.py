@@ -215,8 +215,8 @@ async def test_a_desk_whose_first_run_was_killed_says_that_r_goes_on_with_it(
     for name, value in FEW_AGENTS.items():
         monkeypatch.setenv(name, value)
     program = (
-        "import os; from engine.journal.writer import DecisionWriter; from tui.cli import main; "
-        "DecisionWriter.decision = lambda writer, decision: os._exit(9); main()"
+        "import os; from engine.journal.writer import JournalWriter; from tui.cli import main; "
+        "JournalWriter.decision = lambda writer, decision: os._exit(9); main()"
     )
     command = [sys.executable, "-c", program, "--daily", "--session", str(SESSIONS[0])]
     assert (await asyncio.to_thread(subprocess.run, command, cwd=REPO)).returncode == 9
