@@ -27,8 +27,8 @@ from engine.market import trading_hours
 
 REPO = Path(__file__).resolve().parent.parent
 
-_UNSET = ("NO_COLOR", "COLUMNS", "LINES", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
-_UNSET_PREFIXES = ("TEXTUAL_", "APCA_", "PAPERDESK_")
+_UNSET = ("NO_COLOR", "COLUMNS", "LINES")
+_UNSET_PREFIXES = ("OPENAI_", "ANTHROPIC_", "TEXTUAL_", "APCA_", "PAPERDESK_")
 _KEPT = ("PAPERDESK_TEST_DATA",)
 _IN_MEMORY, _ROOM = Path("/dev/shm"), 4 * 2**30
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")

@@ -331,7 +331,7 @@ async def test_a_process_does_not_wait_for_a_request_that_hangs(broker: SandboxS
     [
         (said({}, 500), NetworkError),
         (said({}, 429), NetworkError),
-        (said({"message": "no"}, 401), NetworkError),
+        (said({"message": "no"}, 401), CredentialsRefused),
         (PAGES["redirect"], NetworkError),
         (PAGES["empty"], NetworkError),
         (PAGES["html"], NetworkError),

@@ -41,10 +41,10 @@ SPEC = RunSpec(
     [
         ({"strategy": "macd"}, "either a preset"),
         ({"preset": None}, "either a preset"),
-        ({"preset": None, "strategy": "macd", "model": "offline"}, "--model, --without, --batch and --mask belong to a preset"),
+        ({"preset": None, "strategy": "macd", "model": "offline"}, "--batch and --mask belong to a preset"),
         (
             {"preset": None, "strategy": "macd", "without": ("news",)},
-            "--model, --without, --batch and --mask belong to a preset",
+            "--batch and --mask belong to a preset",
         ),
         ({"params": (("fast", "5"),)}, "--param belongs to a --strategy"),
         ({"symbols": ()}, "no symbols"),
