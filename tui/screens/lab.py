@@ -416,7 +416,7 @@ class LabScreen(ArenaPanes, RunKeys):
             trades = self.query_one("#trades", Table)
             none = "no trades" if run.document else "known at the end of the run"
             made = [one for one in (run.document or {"trades": ()})["trades"] if one["session"] <= str(until or "9999")]
-            trades.show(rows_of(TRADES, made[::-1]), none)
+            trades.show(rows_of(TRADES, made)[::-1], none)
             trades.border_title = Content(f"Trades  {run.name}{part}")
         else:
             pane = self.query_one("#report", TextPane)
