@@ -217,7 +217,7 @@ def test_an_app_that_cannot_end_is_ended(opened: Callable[..., Terminal]) -> Non
 def test_a_fresh_home_shows_a_position_and_a_decision_and_then_its_film(paperdesk_home: Path) -> None:
     terminal = Terminal(paperdesk_home, 120, 40)
     try:
-        held = r"│[ ›](ORVL|BXWD|HLXM|WRNN-USD) +[\d.,]+ +[\d.,]+ +[+-]"
+        held = r"(ORVL|BXWD|HLXM|WRNN-USD) +[\d.,]+ .* [+-][\d.,]+ +[│┃]"  # its profit, which only a position has
         decided = r"WRNN-USD .*(BUY|SELL|HOLD)"
         terminal.until(lambda text: all(re.search(one, text) for one in (held, decided)))
         terminal.until(lambda text: "PAST" in text and "1x" in text)
