@@ -15,6 +15,7 @@ from textual.widgets import Input
 from tests.long_cases import first_of
 from tui.settings.keys import KEYS, SCREENS
 from tui.widgets.form_pane import FormPane
+from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Cell, Column, Row, Table
 
 ZOOM = next(key for key in KEYS if key.id == "pane.zoom")
@@ -116,3 +117,20 @@ def test_a_table_that_has_other_columns_and_no_row_has_no_cursor() -> None:
     table.set_columns([Column("A"), Column("B")])
     table.show([])
     assert table.cursor_key == ""
+
+
+async def test_a_pane_without_anything_says_why(running: Running, asking: FakeDesk) -> None:
+    async with running((200, 60), desk=asking) as pilot:
+        await pilot.press("4")
+        await until(pilot, lambda: pilot.app.current_mode == "lab")
+        await shown(pilot)
+        plot = pilot.app.screen.query_one("#curve", CurvePlot)
+        assert plot.render_line(plot.size.height // 2).text.strip() == "no runs yet"
+        await pilot.press("5")
+        await until(pilot, lambda: pilot.app.current_mode == "ops")
+        await shown(pilot)
+        checks = pilot.app.screen.query_one("#checks", Table)
+        checks.show([])
+        await until(pilot, lambda: checks.virtual_size.height == 1)
+        await shown(pilot)
+        assert checks.size.height > 1, "room for a text below the head"

@@ -242,3 +242,5 @@ def test_bars_of_the_newest_values_stand_between_the_labels_of_their_ends(count:
     assert full in rows[1], "the largest value reaches the top"
     assert not ascii_only or all(map(str.isascii, rows))
     assert bar_plot([], [], 60, 10, ascii_only=ascii_only) == []
+    none = bar_plot([0.0] * count, labels, 60, 10, ascii_only=ascii_only)
+    assert "1.0" in none[1] and full not in "".join(none), "the scale of nothing goes to 1"

@@ -32,7 +32,7 @@ def bar_plot(values: Sequence[float], labels: Sequence[str], width: int, height:
         figure.canvas("default")
         figure.plot_size(width, height)
         figure.draw(figure.bar(places, shown, width=0.6))
-        figure.ruler("y").lim(0, max(*shown, 1e-9))
+        figure.ruler("y").lim(0, max(*shown, 1.0))
         figure.ruler("x").ticks(list(ends), list(ends.values()))
         text = _ESCAPES.sub("", figure.build().string(colorless=True))
         figure.clear()

@@ -101,15 +101,15 @@ class BookScreen(OrderActions):
         """Mount curves and tables."""
         with Horizontal(id="book", classes="part"):
             with Vertical(id="curves", classes="column"):
-                yield CurvePlot(id="growth", classes="pane")
-                yield CurvePlot(id="falls", classes="pane")
+                yield CurvePlot(id="growth", classes="pane", empty=OPENING)
+                yield CurvePlot(id="falls", classes="pane", empty=OPENING)
             with Vertical(id="book-tables", classes="column"):
                 for name, title, columns in (
                     ("book-positions", "Positions", POSITIONS),
                     ("flows", "Cash", FLOWS),
                 ):
                     yield Table(columns, title=title, empty=OPENING, id=name, classes="pane")
-                yield CurvePlot(id="exposure", classes="pane")
+                yield CurvePlot(id="exposure", classes="pane", empty=OPENING)
         yield Table(BLOTTER, title="Blotter", empty=OPENING, id="blotter", classes="pane")
 
     def on_mount(self) -> None:

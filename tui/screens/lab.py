@@ -245,7 +245,7 @@ class LabScreen(ArenaPanes, RunKeys):
                 yield CurvePlot(id="run-fall", classes="pane")
             with Vertical(id="run", classes="column"):
                 yield RunProgress(id="progress")
-                yield CurvePlot(id="curve", classes="pane")
+                yield CurvePlot(id="curve", classes="pane", empty="no runs yet")
                 yield CurvePlot(id="fall", classes="pane")
                 yield Table(TRADES, title="Trades", empty="no trades", id="trades", classes="pane")
                 yield TextPane(title="Report", id="report", classes="pane")

@@ -36,9 +36,11 @@ class CurvePlot(ShowsFailures, ChartWidget):
             """The label of the point."""
             return self.plot.data.labels[self.place]
 
-    def __init__(self, *, id: str = "curve", classes: str = "", point: str = "session") -> None:
+    def __init__(self, *, id: str = "curve", classes: str = "", point: str = "session", empty: str = "") -> None:
         super().__init__(id=id, classes=classes)
         self.point = point
+        self.empty = empty
+        """What stands here until something is shown, where it does not begin with its first point."""
         self.data = PlotData()
         self._strips: list[Strip] = []
         self._columns: Sequence[int] = ()
@@ -55,7 +57,7 @@ class CurvePlot(ShowsFailures, ChartWidget):
 
     def show(self, data: PlotData) -> None:
         """Plot other curves."""
-        self.data = data
+        self.data, self.empty = data, ""
         self.on_resize()
 
     def on_resize(self) -> None:
@@ -87,7 +89,8 @@ class CurvePlot(ShowsFailures, ChartWidget):
         if self.data.series:
             strip = rows[y] if y < len(rows) else Strip.blank(0, self.rich_style)
         else:
-            text = f" begins with the first {self.point}" if y == height // 2 else ""
+            empty = self.empty or f"begins with the first {self.point}"
+            text = f" {empty}" if y == height // 2 else ""
             strip = Strip([Segment(text, self.rich_style + Style(dim=True))])
         return strip.adjust_cell_length(width, self.rich_style)
 

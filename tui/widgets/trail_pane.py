@@ -48,8 +48,9 @@ class TrailPane(TextPane):
 
     def on_resize(self) -> None:
         """Choose as many lines as there is room for."""
-        from tui.text.trail_summary import LABEL, first_lines
+        from tui.text.trail_summary import FEWEST_ROWS, LABEL, first_lines
 
         if self.trail is not None and self.text_width > LABEL:
             (shown,) = self.trail["decisions"]
-            self.show(inked(first_lines(self.trail, shown, self.text_width, self.size.height)))
+            rows = max(FEWEST_ROWS, self.size.height)
+            self.show(inked(first_lines(self.trail, shown, self.text_width, rows)))

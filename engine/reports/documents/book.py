@@ -17,7 +17,7 @@ from engine.reports.documents.account import booked_since, closes, measured_clos
 from engine.reports.documents.records import Records
 from engine.reports.performance import BENCHMARK
 
-OWN = "this account"
+OWN = "desk"
 """The name of the records' own curve."""
 
 

@@ -32,9 +32,9 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
         now = {name: cells(pilot, name) for name in TABLES}
         growth = pilot.app.screen.query_one("#growth", CurvePlot)
         # Beside buy and hold stands the index fund of the data.
-        assert list(growth.data.series) == ["this account", "buy-and-hold", "FABX"]
+        assert list(growth.data.series) == ["desk", "buy-and-hold", "FABX"]
         fund = growth.data.series["FABX"]
-        curve = list(growth.data.series["this account"])
+        curve = list(growth.data.series["desk"])
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
         await until(pilot, lambda: len(cells(pilot, "blotter")) < len(now["blotter"]))
@@ -45,7 +45,7 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
         await pilot.press("z", "left_curly_bracket")
         await until(pilot, lambda: len(growth.data.labels) == 1 and growth.drawn)
         lines = ["".join(part.text for part in growth.render_line(row)).strip() for row in range(growth.size.height)]
-        assert lines[0].startswith("─ this account") and set(lines[1:]) == {"begins with the second session", ""}
+        assert lines[0].startswith("─ desk") and set(lines[1:]) == {"begins with the second session", ""}
     held = run("positions", "--json").json["positions"]
     assert [row[0] for row in now["book-positions"]] == sorted(held)
     assert fund[0] == 100.0 and fund[-1] == pytest.approx(100 * await growth_of("FABX"))
@@ -83,7 +83,7 @@ async def test_a_backtest_is_beside_its_simulated_buy_and_hold(run: Run, backtes
         growth = pilot.app.screen.query_one("#growth", CurvePlot)
         for sessions in (len(own), len(own) - 1):
             await until(pilot, lambda wanted=sessions: len(growth.data.labels) == wanted)  # type: ignore[misc]
-            for name, values in (("this account", own), ("buy-and-hold", held)):
+            for name, values in (("desk", own), ("buy-and-hold", held)):
                 expected = [100 * float(value) / float(document["initial_value"]) for value in values[:sessions]]
                 assert growth.data.series[name] == pytest.approx(expected), name
             await pilot.press("left_curly_bracket")
