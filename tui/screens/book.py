@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -17,6 +19,7 @@ from engine.domain.order import Fill, Order
 from engine.errors import PaperdeskError
 from engine.reports import amounts, tables
 from engine.reports.documents.book import BlotterRow, Book, Position
+from engine.reports.documents.trail import decided_order
 from engine.reports.table import Cell, Column, sign_ink
 from engine.reports.tables import FLOWS, PRICE, REQUESTED, SIDE, SYMBOL
 from tui.desk import book_curves
@@ -180,18 +183,35 @@ class BookScreen(OrderActions):
             blotter.border_subtitle = f"{len(filled):,} filled, {amounts.gain(gained)}" if filled else ""
 
     def chosen_symbol(self) -> str:
-        """The symbol of the position under the cursor; else the desk's first."""
+        """The symbol of the position, or of the order, under the cursor; else the desk's first."""
         quotes = () if self._view.market is None else self._view.market.quotes
-        return self.query_one("#book-positions", Table).cursor_key or next((one.symbol for one in quotes), "")
+        return self._chosen()[0] or next((one.symbol for one in quotes), "")
 
     def has_decision(self) -> bool:
-        """True where a position is chosen."""
-        return bool(self.query_one("#book-positions", Table).cursor_key)
+        """True where a position or an order is chosen."""
+        return bool(self._chosen()[0])
 
     def action_why(self) -> None:
-        """Open the trail of the latest decision for the position under the cursor."""
-        symbol = self.query_one("#book-positions", Table).cursor_key
-        if symbol:
+        """Open the trail of the latest decision for the position under the cursor, or of that which the order under it
+        rests on."""
+        symbol, order = self._chosen()
+        if order is not None:
+            self.open_trail(partial(decided_order, symbol=symbol, order=order.id))
+        elif symbol:
             self.open_trail(symbol)
         else:
             self.notify("nothing is held", timeout=3)
+
+    @on(Table.Opened)
+    def _row_opened(self) -> None:
+        self.action_why()
+
+    def _chosen(self) -> tuple[str, Order | None]:
+        """The symbol of the focused table's row, and its order where it is one of the blotter."""
+        blotter = self.query_one("#blotter", Table)
+        if not blotter.has_focus:
+            return self.query_one("#book-positions", Table).cursor_key or "", None
+        key, rows = blotter.cursor_key, () if self._book is None else self._book.blotter
+        orders = (one.order for one in rows)
+        chosen = next((one for one in orders if one is not None and one.id == key), None)
+        return "" if chosen is None else chosen.symbol, chosen

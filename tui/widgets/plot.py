@@ -40,7 +40,7 @@ class CurvePlot(ShowsFailures, ChartWidget):
         super().__init__(id=id, classes=classes)
         self.point = point
         self.empty = empty
-        """What stands here until something is shown, where it does not begin with its first point."""
+        """The text until something is shown, where it does not begin with its first point."""
         self.data = PlotData()
         self._strips: list[Strip] = []
         self._columns: Sequence[int] = ()

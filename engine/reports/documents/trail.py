@@ -79,12 +79,26 @@ def decided_trade(records: Records, trade: Row) -> Decision:
     orders = {entry.order.id: entry for entry in reader.orders(records.run, trade["symbol"])}
     fills = (fill for fill in reader.fills(records.world, part=records.part) if fill.order_id in orders)
     entry = next((orders[one.order_id] for one in fills if row_json.fields(one, *TRADED) == wanted), None)
-    if entry is not None:
-        session = entry.order.session
-        for made in reader.decisions(entry.run, trade["symbol"], session, session):
-            if made.key.cycle == entry.cycle and entry.order.book in ("", made.book):
-                return made
-    raise MissingData(f"no decision led to this trade: {trade['reason'] or 'its order is not on record'}")
+    made = None if entry is None else _decision_of(reader, entry)
+    if made is None:
+        raise MissingData(f"no decision led to this trade: {trade['reason'] or 'its order is not on record'}")
+    return made
+
+
+def decided_order(records: Records, symbol: str, order: str) -> Decision:
+    """The decision that an order of the records rests on, by its id. Raises MissingData where none led to it."""
+    reader = records.required
+    entry = next((one for one in reader.orders(records.run, symbol) if one.order.id == order), None)
+    made = None if entry is None else _decision_of(reader, entry)
+    if made is None:
+        raise MissingData(f"no decision led to this order in {symbol}")
+    return made
+
+
+def _decision_of(reader: JournalReader, entry: OrderEntry) -> Decision | None:
+    order = entry.order
+    made = reader.decisions(entry.run, order.symbol, order.session, order.session)
+    return next((one for one in made if one.key.cycle == entry.cycle and order.book in ("", one.book)), None)
 
 
 def why_document(

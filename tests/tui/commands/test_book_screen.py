@@ -72,6 +72,21 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
     assert len(before) == len(then) < len(orders)
 
 
+async def test_the_order_under_the_cursor_opens_the_decision_that_it_rests_on(run: Run, desk: Path) -> None:
+    async with opened() as pilot:
+        await pilot.press("3")
+        await until(pilot, lambda: bool(cells(pilot, "blotter")))
+        pilot.app.screen.query_one("#blotter").focus()
+        await pilot.press("G")
+        session, symbol = cells(pilot, "blotter")[-1][:2]
+        for key in ("d", "enter"):
+            await pilot.press(key)
+            await until(pilot, lambda: bool(getattr(pilot.app.screen, "_document", None)))
+            decision = pilot.app.screen._decision.key  # type: ignore[attr-defined]
+            assert (str(decision.session), decision.symbol) == (session, symbol)
+            await pilot.press("escape")
+
+
 async def test_a_backtest_is_beside_its_simulated_buy_and_hold(run: Run, backtested: Path) -> None:
     document = run("report", "--run", BACKTEST, "--format", "json").json
     held, own = document["baselines"]["buy-and-hold"]["equity"], [row["value"] for row in document["equity"]]
