@@ -85,7 +85,7 @@ async def test_a_ticket_reckons_with_the_live_price_and_says_of_when_it_is(runni
         board = pilot.app.bridge._follower.board  # type: ignore[attr-defined]
         await until(pilot, lambda: SYMBOLS[0] in board.view(SYMBOLS, NOW).prices)
         await opened(pilot)
-        await pilot.press("4")
+        await pilot.press("8")
         await until(pilot, lambda: "Price 62.50, live at 2024-05-01 00:00 UTC" in effect(pilot))
         assert "bought for 500.00" in effect(pilot)
         pilot.app.screen.query_one("#symbol", Input).value = SYMBOLS[1]

@@ -135,7 +135,7 @@ WHERE: dict[str, tuple[Sequence[str], str]] = {
     "table": (("2",), "decisions"),
     "chart": (("1",), "candles"),
     "agents": (("1",), "agents"),
-    "text": (("5",), "log"),
+    "text": (("5", "v"), "log"),
     "menu": (("?",), ""),
     "page": (("grave_accent",), ""),
     "trail": (("1", "d"), ""),
