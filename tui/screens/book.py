@@ -192,8 +192,8 @@ class BookScreen(OrderActions):
         return bool(self._chosen()[0])
 
     def action_why(self) -> None:
-        """Open the trail of the latest decision for the position under the cursor, or of that which the order under it
-        rests on."""
+        """Open the trail of the decision that the order under the cursor rests on; of a position that of its latest
+        trade, and of one without, as in a history that begins later, the latest decision."""
         symbol, order = self._chosen()
         if order is not None:
             self.open_trail(partial(decided_order, symbol=symbol, order=order.id))
@@ -207,11 +207,13 @@ class BookScreen(OrderActions):
         self.action_why()
 
     def _chosen(self) -> tuple[str, Order | None]:
-        """The symbol of the focused table's row, and its order where it is one of the blotter."""
+        """The symbol of the focused table's row with its order: that of the blotter, or the last that a position was
+        traded by."""
+        rows = () if self._book is None else self._book.blotter
+        orders = [(one.order, bool(one.fills)) for one in rows if one.order is not None]
         blotter = self.query_one("#blotter", Table)
-        if not blotter.has_focus:
-            return self.query_one("#book-positions", Table).cursor_key or "", None
-        key, rows = blotter.cursor_key, () if self._book is None else self._book.blotter
-        orders = (one.order for one in rows)
-        chosen = next((one for one in orders if one is not None and one.id == key), None)
-        return "" if chosen is None else chosen.symbol, chosen
+        if blotter.has_focus:
+            chosen = next((order for order, _ in orders if order.id == blotter.cursor_key), None)
+            return "" if chosen is None else chosen.symbol, chosen
+        symbol = self.query_one("#book-positions", Table).cursor_key or ""
+        return symbol, next((order for order, filled in orders if filled and order.symbol == symbol), None)

@@ -72,18 +72,22 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
     assert len(before) == len(then) < len(orders)
 
 
-async def test_the_order_under_the_cursor_opens_the_decision_that_it_rests_on(run: Run, desk: Path) -> None:
+async def test_an_order_opens_its_decision_and_a_position_that_of_its_latest_trade(run: Run, desk: Path) -> None:
     async with opened() as pilot:
         await pilot.press("3")
         await until(pilot, lambda: bool(cells(pilot, "blotter")))
-        pilot.app.screen.query_one("#blotter").focus()
-        await pilot.press("G")
-        session, symbol = cells(pilot, "blotter")[-1][:2]
-        for key in ("d", "enter"):
-            await pilot.press(key)
+        filled = [row for row in cells(pilot, "blotter") if row[8] != "-"]
+        traded = next(row for row in filled if row[1] == cells(pilot, "book-positions")[0][0])
+        for pane, keys, row in (
+            ("blotter", ("G", "d"), cells(pilot, "blotter")[-1]),
+            ("blotter", ("g", "enter"), cells(pilot, "blotter")[0]),
+            ("book-positions", ("d",), traded),
+        ):
+            pilot.app.screen.query_one(f"#{pane}").focus()
+            await pilot.press(*keys)
             await until(pilot, lambda: bool(getattr(pilot.app.screen, "_document", None)))
             decision = pilot.app.screen._decision.key  # type: ignore[attr-defined]
-            assert (str(decision.session), decision.symbol) == (session, symbol)
+            assert (str(decision.session), decision.symbol) == tuple(row[:2])
             await pilot.press("escape")
 
 
