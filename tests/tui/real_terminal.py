@@ -44,7 +44,9 @@ class Terminal:
         self._tmux = [TMUX, "-L", f"paperdesk-{uuid.uuid4().hex[:8]}", "-f", os.devnull]
         program = program or f"{sys.executable} -c 'from tui.cli import main; {before}main()'"
         # A shell may export its size; the app has to follow its window all the same.
-        environment = f"env COLUMNS=80 LINES=24 TERM=tmux-256color LC_ALL=C.UTF-8 {variables} PAPERDESK_HOME={home}"
+        # On a loaded machine the answers of a terminal come in pieces, which are keys where the first ends as Escape.
+        settings = f"COLUMNS=80 LINES=24 ESCDELAY=500 TERM=tmux-256color LC_ALL=C.UTF-8 {variables}"
+        environment = f"env {settings} PAPERDESK_HOME={home}"
         size = ["-x", str(columns), "-y", str(rows)]
         begun = f"{environment} {program}"
         if suspends:
