@@ -111,7 +111,7 @@ def compare_models(
     window = {"preset": spec.preset, "symbols": list(spec.symbols), "from": str(spec.first), "to": str(spec.last)}
     return {
         **{"schema": SCHEMA, "kind": "models", **window, "repeats": prepared.repeats},
-        **side_by_side(arms, repeated, count=prepared.repeats),
+        **side_by_side(arms, repeated),
         **{"notes": list(prepared.study.notes), "interrupted": interrupted},
     }
 

@@ -186,17 +186,17 @@ def block_length(values: Floats) -> float:
 _STUDENT_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
 
-def noise_floor(repeats: Sequence[Floats], count: int) -> float | None:
-    """The least difference of two means of `count` repeats each that noise alone does not make (95 %): by the spread of
-    equal runs, pooled over groups of them, and Student's t. None without a group of two or more."""
+def noise_floor(repeats: Sequence[Floats]) -> float | None:
+    """The most by which noise alone takes a run from the mean of its like (95 %): by their spread, pooled over groups
+    of `repeats`, and Student's t. For a difference of the means of n and m runs times sqrt(1/n + 1/m). None
+    without a group of two or more."""
     groups = [group for group in repeats if len(group) > 1]
     freedom = sum(len(group) - 1 for group in groups)
     if not freedom:
         return None
     spread = math.sqrt(sum(float(((group - group.mean()) ** 2).sum()) for group in groups) / freedom)
     wide = 1 + (_NORMAL_95**2 + 1) / (4 * freedom)
-    critical = _STUDENT_95[freedom - 1] if freedom <= len(_STUDENT_95) else _NORMAL_95 * wide
-    return critical * spread * math.sqrt(2 / count)
+    return spread * (_STUDENT_95[freedom - 1] if freedom <= len(_STUDENT_95) else _NORMAL_95 * wide)
 
 
 def difference_interval(before: Floats, after: Floats) -> Interval:

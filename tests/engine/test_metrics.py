@@ -315,9 +315,12 @@ def test_the_interval_of_a_mean_in_groups_covers_it_and_counts_groups_not_values
 def test_equal_runs_lie_further_apart_than_their_noise_floor_one_time_in_twenty() -> None:
     drawn = np.random.default_rng(1)
     groups = drawn.normal(0.001, 0.01, (4000, 2, 3))
-    beyond = [abs(one.mean() - other.mean()) > (noise_floor([one, other], 3) or 0.0) for one, other in groups]
-    assert 0.04 < np.mean(beyond) < 0.06
-    assert noise_floor([groups[0, 0][:1]], 1) is None and noise_floor([np.ones(2)], 2) == 0
+    floors = [noise_floor([one, other]) or 0.0 for one, other in groups]
+    apart = [abs(one.mean() - other.mean()) for one, other in groups]
+    assert 0.04 < np.mean(np.array(apart) > np.array(floors) * (1 / 3 + 1 / 3) ** 0.5) < 0.06
+    beyond = [abs(one.mean() - 0.001) > (noise_floor([one]) or 0.0) / 3**0.5 for one, _ in groups]
+    assert 0.04 < np.mean(beyond) < 0.06, "beside what has no noise"
+    assert noise_floor([groups[0, 0][:1]]) is None and noise_floor([np.ones(2)]) == 0
 
 
 def test_days_after_and_days_before_are_told_apart_by_both_their_spreads() -> None:

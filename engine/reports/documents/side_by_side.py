@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.conventions.families import family
 from engine.conventions.metrics import Floats, daily_mean_interval, difference_interval, noise_floor
+from engine.domain.model_call import ModelKind
 from engine.domain.text import money, plain
 from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.row_json import TOKENS, Row
@@ -41,6 +42,12 @@ class Arm:
         days = [_returns(one) for one in self.documents]
         return {day: fmean(one[day] for one in days) for day in days[0] if all(day in one for one in days)}
 
+    @property
+    def noise(self) -> float:
+        """The variance of its mean, that of one run being 1; 0 of rules, which come out alike every time."""
+        use = self.documents[0]["model"]
+        return 0.0 if use is None or use["spec"] == ModelKind.OFFLINE else 1 / len(self.documents)
+
 
 def masked_name(name: str, mask: int | None) -> str:
     """The name of one of several masks of a model; the model's alone where there is none."""
@@ -51,13 +58,13 @@ def _returns(document: Document) -> dict[str, float]:
     return dict(zip(sessions_of(document), returns_of(document), strict=True))
 
 
-def side_by_side(arms: Sequence[Arm], repeats: Iterable[Sequence[Document]] = (), *, count: int = 1) -> Row:
-    """The part of a document that all comparisons share: `models` in rows, `pairs` and `floor`, a daily return. The
-    noise is that of groups of `repeats` (of the arms' own where none are given), each arm being the mean of `count`;
-    None where nothing was repeated."""
+def side_by_side(arms: Sequence[Arm], repeats: Iterable[Sequence[Document]] = ()) -> Row:
+    """The part of a document that all comparisons share: `models` in rows, `pairs`, each with the `floor` of its noise
+    by groups of `repeats` (None where nothing was repeated), and the highest `floor`, a daily return."""
     groups = [[fmean(returns_of(one)) for one in group if returns_of(one)] for group in repeats]
-    floor = noise_floor([np.array(group) for group in groups], count)
-    return {"models": [_row(arm) for arm in arms], "pairs": _pairs(arms, floor, count), "floor": floor}
+    pairs = _pairs(arms, noise_floor([np.array(group) for group in groups]))
+    floors = [pair["floor"] for pair in pairs if pair["floor"] is not None]
+    return {"models": [_row(arm) for arm in arms], "pairs": pairs, "floor": max(floors, default=None)}
 
 
 def _row(arm: Arm) -> Row:
@@ -158,7 +165,7 @@ def repeats_part(documents: Sequence[Document], count: int) -> Row:
     own = Arm(name=documents[0]["run"], model=None if model is None else model["spec"], documents=documents)
     held = Arm(name=BENCHMARK, model=None, documents=[_benchmark_document(documents[0])])
     every = documents if len(documents) > 1 else [*documents] * count
-    beside = side_by_side([held, own], [every], count=count)
+    beside = side_by_side([held, own], [every])
     return {"repeats": beside["models"][1], "pairs": beside["pairs"], "floor": beside["floor"]}
 
 
@@ -194,7 +201,7 @@ def paired_difference(gaps: Floats) -> Row:
     }
 
 
-def _pairs(arms: Sequence[Arm], floor: float | None, count: int) -> list[Row]:
+def _pairs(arms: Sequence[Arm], noise: float | None) -> list[Row]:
     """Every two, `other` less `first`; the tests of a first one's pairs, taken together, are those of a family."""
     days, pairs = [arm.daily for arm in arms], []
     shared = [day for day in days[0] if all(day in one for one in days)]
@@ -206,16 +213,18 @@ def _pairs(arms: Sequence[Arm], floor: float | None, count: int) -> list[Row]:
             own = [days[number][day] - days[place][day] for day in days[place] if day in days[number]]
             p = (None, None) if tested is None else (tested.single[row], tested.adjusted[row])
             pairs.append(
-                _pair(first, arms[number], np.array(own), floor, count) | dict(zip(("p", "adjusted"), p, strict=True))
+                _pair(first, arms[number], np.array(own), noise) | dict(zip(("p", "adjusted"), p, strict=True))
             )
     return pairs
 
 
-def _pair(first: Arm, other: Arm, gaps: Floats, floor: float | None, count: int) -> Row:
+def _pair(first: Arm, other: Arm, gaps: Floats, noise: float | None) -> Row:
     tested = paired_difference(gaps)
     value, noisy, needed = tested.pop("mean"), False, None
-    if floor is not None and value is not None and abs(value) <= floor:
-        noisy, needed = True, math.ceil(count * (floor / value) ** 2) if value and floor else None
+    floor = None if noise is None else noise * math.sqrt(first.noise + other.noise)
+    if noise is not None and floor is not None and value is not None and abs(value) <= floor:
+        sides = (first.noise > 0) + (other.noise > 0)
+        noisy, needed = True, math.ceil(sides * (noise / value) ** 2) if value and floor else None
     agreement, compared = _agreement((one, another) for one in first.documents for another in other.documents)
     return {
         "first": first.name,
@@ -223,6 +232,7 @@ def _pair(first: Arm, other: Arm, gaps: Floats, floor: float | None, count: int)
         "value": value,
         **tested,
         "distinguishable": False if noisy else tested["distinguishable"],
+        "floor": floor,
         "below_floor": None if floor is None or value is None else noisy,
         "runs_needed": needed,
         "agreement": agreement,
