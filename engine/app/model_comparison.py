@@ -38,6 +38,15 @@ class PreparedComparison:
     runs: Mapping[str, tuple[str, Sequence[str]]]
     repeats: int
 
+    def due(self, sampled: int = 0) -> Sequence[Job]:
+        """The runs that are not there yet; with decisions to be sampled the first one of each model too."""
+        todo = self.study.open_jobs
+        if not sampled:
+            return todo
+        first = {runs[0] for _, runs in self.runs.values()}
+        jobs = (replace(job, sampled=sampled * (job.spec.run in first)) for job in self.study.jobs)
+        return [job for job in jobs if job.sampled or job in todo]
+
 
 def prepare_comparison(
     services: Services, spec: RunSpec, models: Sequence[str], repeats: int = 1, masks: Sequence[int] = ()

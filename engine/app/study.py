@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import partial
+from functools import partial, reduce
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -34,7 +34,18 @@ from engine.domain.json_text import to_json
 from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerOptions, parse_model_spec
 from engine.domain.run import RunOutcome, RunSpec
-from engine.errors import ConfigError, MalformedData, MissingData, StaleData, TryAgainLater, UsageError
+from engine.errors import (
+    MENDED,
+    BudgetReached,
+    ConfigError,
+    MalformedData,
+    MissingData,
+    PaperdeskError,
+    StaleData,
+    TryAgainLater,
+    UsageError,
+    gravest,
+)
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset
 from engine.reports.documents.row_json import Row
@@ -280,6 +291,8 @@ def _play_all(
     end: OnEnd,
 ) -> None:
     """Play runs, those that ask nobody first, and tell each that has ended to `end`."""
+    if stop():
+        return
     free = [job for job in todo if job.begun is None]
     asking = [job for job in todo if job.begun is not None]
     count, scheduler = workers
@@ -296,10 +309,23 @@ def _play_all(
 
 
 def _play_here(services: Services, jobs: Sequence[Job], stop: Stop, end: OnEnd, *, light: bool) -> None:
+    """Play runs one after the other. Where their models cannot be had, those of other models go on; then the gravest of
+    these errors is raised."""
+    out = dict[object, PaperdeskError]()
     for job in jobs:
         if stop():
             return
-        end(job, _play(services, job, light=light, stop=stop))
+        asked = job.spec.model, job.spec.models
+        if asked in out:
+            continue
+        try:
+            end(job, _play(services, job, light=light, stop=stop))
+        except PaperdeskError as error:
+            if error.exit_code not in MENDED or isinstance(error, BudgetReached):
+                raise
+            out[asked] = error
+    if out:
+        raise reduce(gravest, out.values())
 
 
 def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> str | None:

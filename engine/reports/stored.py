@@ -23,7 +23,7 @@ from engine.reports.documents.trail import with_cards
 from engine.reports.performance import Report
 from engine.settings import places
 
-KIND = "result"
+KIND, SENSITIVITY = "result", "sensitivity"
 NO_DOCUMENT = "this run ended before its result was written; rebuilt from its journal, without baselines"
 
 
@@ -75,7 +75,8 @@ def document_of(reader: JournalReader, run: str) -> Document:
     the sessions that the journal has. Raises MissingData where the journal has no such run, or no result of it."""
     found = _stored(reader, run)
     if found is not None:
-        return _with_trials(found)
+        told = reader.document(run, SENSITIVITY)
+        return _with_trials(found) | ({} if told is None else {SENSITIVITY: [json.loads(told)]})
     so_far = result(reader, run)
     noted = replace(so_far, notes=(*so_far.notes, NO_DOCUMENT), interrupted=True)
     return _with_trials(document(Report(noted, label=reader.run(run).label)))

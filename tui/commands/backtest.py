@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +19,7 @@ from engine.settings import places
 from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, run_options
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
-from tui.shell.input_sensitivity import sensitivities, sensitivity_option, sensitivity_part
+from tui.shell.input_sensitivity import keep_sensitivities, sensitivity_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import session_progress, work_line
 from tui.text.console import as_json, show, show_document, show_json_text, standard_output
@@ -107,25 +106,42 @@ def backtest_command(
     spec = replace(spec, batch=spec.batch or batch)
     check_spec(spec, services.clock.now())
     specs = _runs(services, spec, flags.masks or (), repeats, whole=not light and stopped is None)
-    _agree(services, specs, budget, yes=yes)
+    _agree(services, specs, budget, yes=yes, sampled=len(flags.masks or (0,)) if sensitivity else 0)
     if budget is not None:
         spent = Spent() if stopped is None else stopped.spent
         limit = SpendingLimit.of_dollars(services.config.budget, budget, spent)
         services = replace(services, limit=limit)
-    documents = []
+    documents, trouble = _played(services, specs, stopped, light=light)
+    ended = trouble is None
+    if sensitivity and ended:
+        trouble = keep_sensitivities(services, [one.run for one in specs[: len(flags.masks or (0,))]])
+        documents = [stored_document(one.run) for one in specs]
+    if ended and len(flags.masks or ()) > 1:
+        _show_compared(documents)
+    else:
+        _show_result(documents, repeats if ended else 1)
+    if trouble is not None:
+        raise trouble
+
+
+def _played(
+    services: Services, specs: Sequence[RunSpec], stopped: FirstPart | None, *, light: bool
+) -> tuple[list[dict[str, Any]], PaperdeskError | None]:
+    """The documents of runs, and what stopped one of them. Raises that where it left no document of any."""
+    from engine.reports.stored import stored_document
+
+    documents = list[dict[str, Any]]()
     for one in specs:
-        _run(services, one, stopped, light=light)
+        try:
+            _run(services, one, stopped, light=light)
+        except PaperdeskError as error:
+            if not documents:
+                raise
+            return documents, error
         documents.append(stored_document(one.run, light=True))
         if documents[-1]["interrupted"]:
-            break
-    ended = len(documents) == len(specs) and not documents[-1]["interrupted"]
-    told = _told(services, documents[: len(flags.masks or (0,))], yes=yes) if sensitivity and ended else {}
-    if ended and len(flags.masks or ()) > 1:
-        _show_compared(documents, told)
-    else:
-        _show_result(documents, repeats if ended else 1, told)
-    if documents[-1]["interrupted"]:
-        raise Interrupted(_stopped(documents[-1]))
+            return documents, Interrupted(_stopped(documents[-1]))
+    return documents, None
 
 
 def _check_flags(flags: RunFlags, *, sensitivity: bool, light: bool) -> None:
@@ -138,27 +154,21 @@ def _check_flags(flags: RunFlags, *, sensitivity: bool, light: bool) -> None:
         raise click.UsageError("--sensitivity re-runs decisions of agents: leave out --light and --strategy")
 
 
-def _told(services: Services, documents: Sequence[Mapping[str, Any]], *, yes: bool) -> dict[str, Any]:
-    return {"sensitivity": sensitivities(services, [one["run"] for one in documents], yes=yes)}
-
-
-def _show_compared(documents: Sequence[dict[str, Any]], told: dict[str, Any]) -> None:
+def _show_compared(documents: Sequence[dict[str, Any]]) -> None:
     """Print what several masks change."""
     from engine.reports.documents.run_comparison import comparison_document
     from tui.text.runs_text import comparison_lines
 
-    document = comparison_document(documents) | told
-    show_document(
-        document, lambda: chain(comparison_lines(document, standard_output().width), sensitivity_part(document))
-    )
+    document = comparison_document(documents)
+    show_document(document, lambda: comparison_lines(document, standard_output().width))
 
 
-def _show_result(documents: Sequence[dict[str, Any]], repeats: int, told: dict[str, Any]) -> None:
+def _show_result(documents: Sequence[dict[str, Any]], repeats: int) -> None:
     """Print a backtest, with what its repeats add."""
     from engine.reports.documents.backtest import row_pieces
     from engine.reports.documents.side_by_side import repeats_part
 
-    document = (documents[0] if repeats == 1 else documents[0] | repeats_part(documents, repeats)) | told
+    document = documents[0] if repeats == 1 else documents[0] | repeats_part(documents, repeats)
     if as_json():
         show_json_text(row_pieces(document))
         return
@@ -166,19 +176,23 @@ def _show_result(documents: Sequence[dict[str, Any]], repeats: int, told: dict[s
     from tui.text.runs_text import repeats_lines
 
     show(summary_text(document, str(places.run_journal(document["run"])), standard_output()))
-    if lines := [*(repeats_lines(document) if repeats > 1 else ()), *sensitivity_part(document)]:
-        show("\n".join(lines))
+    if repeats > 1:
+        show("\n".join(repeats_lines(document)))
 
 
-def _agree(services: Services, specs: Sequence[RunSpec], budget: Decimal | None, *, yes: bool) -> None:
-    """Ask for the cost of runs. Raises as `agree_to_jobs`, and ConfigError for batches that cannot be had."""
+def _agree(services: Services, specs: Sequence[RunSpec], budget: Decimal | None, *, yes: bool, sampled: int) -> None:
+    """Ask for the cost of runs, of which the first `sampled` are decided again in parts. Raises as `agree_to_jobs`, and
+    ConfigError for batches that cannot be had."""
     if specs[0].preset is not None:  # a rule loads nothing of the agents
         from engine.app.bench.jobs import Job
+        from engine.app.redecision.sensitivity import SAMPLE
         from engine.app.research.run_spec import settled
 
         if specs[0].batch:
             _check_batches(services, specs[0])
-        agree_to_jobs(services, [Job(settled(services, one), None, one.run) for one in specs], yes, budget=budget)
+        jobs = [Job(settled(services, one), None, one.run) for one in specs]
+        jobs[:sampled] = [replace(job, sampled=SAMPLE) for job in jobs[:sampled]]
+        agree_to_jobs(services, jobs, yes, budget=budget)
 
 
 def _runs(services: Services, spec: RunSpec, masks: Sequence[int], repeats: int, *, whole: bool) -> list[RunSpec]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from decimal import Decimal
 from functools import partial
-from itertools import chain
 
 import click
 
-from engine.errors import Interrupted
 from tui.commands.options import DOLLARS, JOBS, SCHEDULER, RunFlags, abstain_option, run_options
 from tui.commands.report import page_target, write_file
 from tui.commands.study import played
 from tui.settings.invocation import Invocation, OptionOf, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
-from tui.shell.input_sensitivity import sensitivities, sensitivity_option, sensitivity_part
+from tui.shell.input_sensitivity import keep_sensitivities, sensitivity_option
 from tui.text.console import show_document, standard_output
 
 OF_MODELS = ("--models",)
@@ -87,25 +85,28 @@ def compare_command(
             raise click.UsageError("the flags of a run need models: give --models A,B with them")
         from engine.app.model_comparison import compare_books
 
+        trouble = None
         with invocation.records() as records:
             document = compare_books(invocation.services(), records)
     else:
         from engine.app.model_comparison import compare_models, prepare_comparison
+        from engine.app.redecision.sensitivity import SAMPLE
         from engine.services import SpendingLimit
 
         services = replace(invocation.services(), abstain_limit=abstain_limit)
         masks = flags.masks if flags.masks and len(flags.masks) > 1 else ()
         names = [name.strip() for name in models.split(",") if name.strip()]
         prepared = prepare_comparison(services, flags.spec(services), names, repeats, masks)
-        agree_to_jobs(services, prepared.study.open_jobs, yes, budget=budget)
+        agree_to_jobs(services, prepared.due(SAMPLE if sensitivity else 0), yes, budget=budget)
         if budget is not None:
             services = replace(services, limit=SpendingLimit.of_dollars(services.config.budget, budget))
-        document = played(partial(compare_models, services, prepared, jobs, scheduler=scheduler), AGAIN)
-    if sensitivity and not document["interrupted"]:
-        runs = [one["runs"][0] for one in document["models"] if one["runs"]]
-        document["sensitivity"] = sensitivities(services, runs, yes=yes)
-    show_document(document, lambda: chain(models_lines(document, standard_output().room), sensitivity_part(document)))
+        play = partial(compare_models, services, prepared, jobs, scheduler=scheduler)
+        document, trouble = played(play, AGAIN)
+        if sensitivity and trouble is None:
+            trouble = keep_sensitivities(services, [one["runs"][0] for one in document["models"]])
+            document = play()
+    show_document(document, lambda: models_lines(document, standard_output().room))
     if target is not None:
         write_file(target, comparison_html(document, "Models side by side"))
-    if document["interrupted"]:
-        raise Interrupted(f"interrupted; what was done is kept: {AGAIN}")
+    if trouble is not None:
+        raise trouble

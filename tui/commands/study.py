@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.errors import MENDED, Interrupted, PaperdeskError
+from engine.errors import MENDED, Interrupted, MissingData, PaperdeskError
 from tui.commands.options import ABSTAIN_LIMIT, JOBS, SCHEDULER
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
@@ -98,20 +99,26 @@ def study_command(
     prepared = prepare_study(services, Path(file))
     agree_to_jobs(services, prepared.open_jobs, yes)
     again = f"`paperdesk study {file}` continues"
-    document = played(partial(run_study, services, prepared, jobs, scheduler=scheduler), again)
+    document, trouble = played(partial(run_study, services, prepared, jobs, scheduler=scheduler), again)
     _print(document, chosen)
-    if document["interrupted"]:
-        raise Interrupted(f"interrupted: {len(document['rows'])} of {document['runs']} runs are done; {again}")
+    if trouble is not None:
+        raise trouble
 
 
-def played(play: Callable[[Show, Stop], dict[str, Any]], again: str) -> dict[str, Any]:
-    """The document of runs that are played with a bar, until Ctrl-C; an error that can be mended says how to go on."""
+def played(play: Callable[[Show, Stop], dict[str, Any]], again: str) -> tuple[dict[str, Any], PaperdeskError | None]:
+    """The document of runs that are played with a bar; where Ctrl-C or an error that can be mended ended them that of
+    those that are done, and the error, which says how to go on. Raises it where none is done."""
     with progress_bar() as on_done, interruptible() as stop:
         try:
-            return play(on_done, stop)
+            document = play(on_done, stop)
+            stopped = Interrupted(f"interrupted; what was done is kept: {again}") if document["interrupted"] else None
+            return document, stopped
         except PaperdeskError as error:
-            if error.exit_code in MENDED:
-                error.args = (f"{error}; {again}",)
+            if error.exit_code not in MENDED:
+                raise
+            error.args = (f"{error}; {again}",)
+            with suppress(Interrupted, MissingData):
+                return play(on_done, lambda: True), error
             raise
 
 

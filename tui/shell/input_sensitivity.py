@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from tui.shell.cost_confirmation import agree
+from engine.errors import MENDED, PaperdeskError
 from tui.shell.progress import work_line
-from tui.text.console import standard_output
 
 if TYPE_CHECKING:
     from engine.services import Services
@@ -19,21 +18,16 @@ sensitivity_option = click.option(
 )
 
 
-def sensitivities(services: Services, runs: Sequence[str], *, yes: bool) -> list[dict[str, Any]]:
-    """The input sensitivity of each run, once its forecast is agreed to."""
-    from engine.app.redecision.sensitivity import sensitivity
+def keep_sensitivities(services: Services, runs: Sequence[str]) -> PaperdeskError | None:
+    """Keep the input sensitivity of each run; the error, where one that can be mended came between."""
+    from engine.app.redecision.sensitivity import keep_sensitivity
 
-    found = []
-    for run in runs:
-        with work_line() as report:
-            found.append(sensitivity(services, run, lambda forecast: agree(services, forecast, yes), report))
-    return found
-
-
-def sensitivity_part(document: Mapping[str, Any]) -> Iterator[str]:
-    """The input sensitivity of a document, where it has any, in plain text."""
-    from tui.text.attribution_text import sensitivity_lines
-
-    for one in document.get("sensitivity", ()):
-        yield ""
-        yield from sensitivity_lines(one, standard_output().width)
+    try:
+        for run in runs:
+            with work_line() as report:
+                keep_sensitivity(services, run, report)
+    except PaperdeskError as error:
+        if error.exit_code not in MENDED:
+            raise
+        return error
+    return None

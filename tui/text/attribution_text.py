@@ -54,11 +54,13 @@ def run_attribution_lines(document: Row, width: int) -> Iterator[Line]:
 
 
 def sensitivity_lines(document: Row, width: int) -> Iterator[str]:
-    """The shares of a run's decisions that move with each input, and the verdict."""
-    count = counted(document["sample"], "decision")
-    yield f"Input sensitivity of {document['run']}: {count} again with an input altered, by {document['label']}"
-    yield from table_of(_MOVED, document["inputs"], max(width, WIDTH))
-    yield _VERDICTS[document["verdict"]]
+    """The shares of decisions of each run that move with each input, and the verdict; nothing where none was asked."""
+    for told in document.get("sensitivity", ()):
+        count = counted(told["sample"], "decision")
+        yield ""
+        yield f"Input sensitivity of {told['run']}: {count} again with an input altered, by {told['label']}"
+        yield from table_of(_MOVED, told["inputs"], max(width, WIDTH))
+        yield _VERDICTS[told["verdict"]]
 
 
 def _head(document: Row) -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ from engine.reports.summary import (
 )
 from engine.reports.table import texts
 from tui.charts.plotting import equity_plot
+from tui.text.attribution_text import sensitivity_lines
 from tui.text.console import Console
 from tui.text.plain_text import one_line, table_of
 
@@ -47,6 +48,7 @@ def summary_text(document: Mapping[str, Any], journal: str, console: Console) ->
         "",
         *_table(document, console),
         *_chances(document, console),
+        *sensitivity_lines(document, console.width),
         "",
         *_plot(document, console),
         *_facts([("Light", f"holds {LIGHT_HOLDS}")] if light else totals(document), console),

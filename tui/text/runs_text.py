@@ -10,6 +10,7 @@ from engine.reports.amounts import cost, gain, number, percent, portion, ratio, 
 from engine.reports.performance import BENCHMARK
 from engine.reports.table import Column, sign_ink
 from tui.charts.plotting import equity_plot
+from tui.text.attribution_text import sensitivity_lines
 from tui.text.console import Console, standard_output
 from tui.text.plain_text import GAP, beginning, cut, of_all, one_line, table, table_of
 
@@ -90,6 +91,7 @@ def comparison_lines(document: Document, width: int, names: Mapping[str, str] = 
     if document["family"]:
         yield ""
         yield from _family(document["family"], names)
+    yield from sensitivity_lines(document, width)
 
 
 def _beside(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
@@ -129,6 +131,7 @@ def models_lines(document: Document, width: int) -> Iterator[str]:
     if document["notes"]:
         yield ""
         yield from document["notes"]
+    yield from sensitivity_lines(document, width)
 
 
 def repeats_lines(document: Document) -> Iterator[str]:

@@ -46,6 +46,7 @@ from engine.domain.model_call import (
 from engine.domain.run import RunSpec
 from engine.domain.text import counted
 from engine.errors import BudgetReached, MissingData, StaleData
+from engine.lab.altered_inputs import ALTERED
 from engine.lab.backtest import run_agents
 from engine.lab.window import desk_calendar_of, on_convention, windows
 from engine.market.as_of import Market
@@ -110,12 +111,13 @@ class Estimate:
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """Estimates by model spec. `unknown` counts runs that have no data, and so ask nothing; `title` is of one that
-    estimates something else than runs."""
+    estimates something else than runs; `sampled` counts decisions of `Job.sampled`."""
 
     models: Mapping[str, Estimate]
     runs: int
     unknown: int = 0
     title: str = ""
+    sampled: int = 0
 
     @property
     def known_cost(self) -> Decimal:
@@ -147,8 +149,10 @@ class Forecast:
     def lines(self) -> Iterator[str]:
         """The forecast for a person."""
         count = self.runs - self.unknown
-        runs = f"Forecast for {counted(count, 'run')}, an estimate from their first sessions:"
-        yield self.title or runs
+        if not (count or self.title):  # the runs will say what data they lack
+            return
+        again = f" and for {counted(self.sampled, 'decision')} made again at most" if self.sampled else ""
+        yield self.title or f"Forecast for {counted(count, 'run')}{again}, an estimate from their first sessions:"
         for spec, found in self.models.items():
             new = max(0.0, found.calls - found.held)
             cost = "price unknown" if found.cost is None else f"about ${found.cost:,.2f}"
@@ -233,7 +237,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
             seeing = _seeing(services, job, specs)
             spec = job.spec
             played = spec.preset, spec.preset_text, spec.without, seeing
-            key = (*played, spec.symbols, spec.first, spec.last, spec.warm_up_from)
+            key = (*played, spec.symbols, spec.first, spec.last, spec.warm_up_from, job.sampled)
             if key not in totals:
                 totals[key] = _totals(services, job, seeing)
             known = totals[key]
@@ -252,7 +256,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
                 tiers=_tiers(services, job, specs),
                 reasoning=reasoning,
             )
-    return Forecast(estimates, len(wanted), unknown)
+    return Forecast(estimates, len(wanted), unknown, sampled=sum(job.sampled for job in wanted) * len(ALTERED))
 
 
 def _add(
@@ -362,7 +366,9 @@ def _totals(services: Services, job: Job, seeing: frozenset[str]) -> Totals | No
     settled = SETTLING if played > SETTLING else 0
     if not settled:
         before.clear()
-    times = (len(warming) + len(sessions) - settled) / max(1, played - settled)
+    symbols = len(job.spec.symbols)
+    again = min(job.sampled, len(sessions) * symbols) * len(ALTERED) / symbols  # in sessions
+    times = (len(warming) + len(sessions) + again - settled) / max(1, played - settled)
     return _by_agent({key: before[key] + times * (count - before[key]) for key, count in tally.items()})
 
 

@@ -31,13 +31,14 @@ from engine.settings import places
 class Job:
     """One run of an agent: on one symbol of a published table, or (without a table) any backtest. `keep` writes its
     journal and memory, as a backtest does; `begun` is the file of the moment at which it was begun first, None for one
-    that asks nobody."""
+    that asks nobody; `sampled` are decisions that are to be made again with each input altered, at most."""
 
     spec: RunSpec
     table: PublishedTable | None
     title: str
     keep: bool = False
     begun: Path | None = None
+    sampled: int = 0
 
 
 @dataclass(frozen=True, slots=True)

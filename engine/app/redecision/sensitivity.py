@@ -8,36 +8,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from engine.app.bench.forecast import Forecast
+from engine.app.records.desk_journal import run_lock
 from engine.app.redecision.decider import RecordedTurns
-from engine.app.redecision.redecision import Decisions, redecide_all, redecisions_forecast, sample
-from engine.domain.text import counted
+from engine.app.redecision.redecision import Decisions, redecide_all, sample
+from engine.domain.json_text import to_json
 from engine.errors import UsageError
+from engine.journal.writer import JournalWriter
 from engine.lab.altered_inputs import ALTERED, NEWS, TICKERS, has_altered_news
 from engine.lab.decision_changes import Changes, input_sensitivity
 from engine.reports.documents import row_json
 from engine.reports.documents.records import open_records
-from engine.reports.documents.row_json import Row
+from engine.reports.stored import SENSITIVITY
 from engine.services import Services
 from engine.session.cost_meter import CostMeter, use_of
+from engine.settings import places
 
 SAMPLE = 20
 """Decisions that are drawn from a run."""
 
 
-def sensitivity(
-    services: Services,
-    run: str,
-    agree: Callable[[Forecast | None], None],
-    report: Callable[[str], None] = lambda text: None,
-    seed: int = 0,
-) -> Row:
-    """Decide a sample of a backtest's decisions again, each with every input altered that it has; tickers that a mask
-    hides are left out. `agree` hears the forecast of it. `verdict` is `made` where news or prices move any of them,
-    `recalled` where they move none, null where none could be compared. Raises UsageError for a rule strategy,
-    MissingData where nothing was decided, and as `redecide_all` does."""
+def keep_sensitivity(
+    services: Services, run: str, report: Callable[[str], None] = lambda text: None, seed: int = 0
+) -> None:
+    """Decide a sample of a backtest's decisions again, each with every input altered that it has, and keep what that
+    tells in the run's journal, unless it is there; tickers that a mask hides are left out. `verdict` is `made` where
+    news or prices move any of them, `recalled` where they move none, null where none could be compared. Raises
+    UsageError for a rule strategy, MissingData where nothing was decided, and as `redecide_all` does."""
     with open_records(services.desk, run) as records:
         reader = records.required
+        if reader.document(run, SENSITIVITY) is not None:
+            return
         spec = reader.run(run).spec
         if spec is None or spec.preset is None:
             raise UsageError("--sensitivity asks what decisions of agents follow: a rule strategy has none")
@@ -45,15 +45,13 @@ def sensitivity(
         chosen = {what: occasions for what in ALTERED if what != TICKERS or not spec.options.mask}
         chosen[NEWS] = asyncio.run(_with_news(RecordedTurns(services, reader), occasions))
         questions = [(decisions, Changes(altered=what)) for what, own in chosen.items() for decisions in own]
-        title = f"Forecast for deciding {counted(len(occasions), 'decision')} of {run} again with each input altered:"
-        agree(redecisions_forecast(services, reader, questions, title))
         done = redecide_all(services, reader, questions, report)
     rows = [input_sensitivity(what, [one for one in done if one.changes.altered == what]) for what in chosen]
     meter = CostMeter("")
     for one in (two.now for arm in done for two in arm.comparisons):
         meter.add(use_of(() if one is None else one.answers))
     moved = [row.moved.mean for row in rows if row.input != TICKERS and row.moved.mean is not None]
-    return {
+    told = {
         "run": run,
         "label": done[-1].label,
         "sample": len(occasions),
@@ -62,6 +60,8 @@ def sensitivity(
         "verdict": None if not moved else "made" if any(moved) else "recalled",
         "model": row_json.fields(meter.use, "calls", "cached_calls", "cost"),
     }
+    with run_lock(run), JournalWriter(places.run_journal(run)) as journal:
+        journal.document(run, SENSITIVITY, to_json(told))
 
 
 async def _with_news(turns: RecordedTurns, occasions: list[Decisions]) -> list[Decisions]:

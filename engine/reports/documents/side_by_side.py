@@ -60,11 +60,14 @@ def _returns(document: Document) -> dict[str, float]:
 
 def side_by_side(arms: Sequence[Arm], repeats: Iterable[Sequence[Document]] = ()) -> Row:
     """The part of a document that all comparisons share: `models` in rows, `pairs`, each with the `floor` of its noise
-    by groups of `repeats` (None where nothing was repeated), and the highest `floor`, a daily return."""
+    by groups of `repeats` (None where nothing was repeated), the highest `floor`, a daily return, and the input
+    `sensitivity` of each one's first run, where any was told."""
     groups = [[fmean(returns_of(one)) for one in group if returns_of(one)] for group in repeats]
     pairs = _pairs(arms, noise_floor([np.array(group) for group in groups]))
     floors = [pair["floor"] for pair in pairs if pair["floor"] is not None]
-    return {"models": [_row(arm) for arm in arms], "pairs": pairs, "floor": max(floors, default=None)}
+    told = [row for arm in arms for row in arm.documents[0].get("sensitivity", ())]
+    beside = {"models": [_row(arm) for arm in arms], "pairs": pairs, "floor": max(floors, default=None)}
+    return beside | ({"sensitivity": told} if told else {})
 
 
 def _row(arm: Arm) -> Row:

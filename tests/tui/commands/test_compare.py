@@ -17,7 +17,7 @@ import pytest
 import paperdesk
 from connectors.llm import gate
 from engine.settings import places
-from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server, is_preflight
+from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import ANSWERS
 from tui.commands import study
@@ -54,10 +54,13 @@ class Models(FakeLLMServer):
         self.decided: Counter[str] = Counter()
         self.asked: list[tuple[str, str]] = []
 
-    def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Say:
+    def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
+        model = body["model"]
+        if model == "gone":
+            return Fail(404, "the model gone does not exist", "model_not_found")
         if is_preflight(body):
             return Say(text='{"word": "ready"}')
-        model, schema = body["model"], json.dumps(body["response_format"])
+        schema = json.dumps(body["response_format"])
         answer = next(answer for field, answer in ANSWERS.items() if f'"{field}"' in schema)
         with self._lock:
             self.asked.append((model, json.dumps(body["messages"])))
@@ -77,7 +80,7 @@ class Models(FakeLLMServer):
 @pytest.fixture
 def service(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
     monkeypatch.setattr(gate, "PACE", 0.001)
-    with fake_llm_server(Models()) as running:
+    with fake_llm_server(Models(plays_preflight=True)) as running:
         assert isinstance(running, Models)
         places.config_file().write_text(CONFIG.format(running.openai_url))
         yield running
@@ -175,13 +178,27 @@ def test_repeats_of_a_backtest_give_the_floor_of_its_lead(service: Models, run: 
     assert run("backtest", "--light", "--repeats", "2").code == 2
 
 
-def test_a_budget_is_for_all_runs_and_nothing_is_paid_twice(service: Models, run: Run) -> None:
+def test_a_budget_is_for_all_runs_and_what_is_done_by_then_is_shown(service: Models, run: Run) -> None:
     command = ("compare", "--models", "near:buyer,near:twin", *WINDOW, "--yes")
     stopped = run(*command, "--budget", "0.05")
-    assert stopped.code == 75 and "--budget of $0.05 is reached" in stopped.err and "continues" in stopped.err
+    assert stopped.code == 75 and not stopped.out, "no run is done"
+    assert "--budget of $0.05 is reached" in stopped.err and "continues" in stopped.err
     begun = len(service.asked)
-    assert run(*command, "--json").code == 0 and begun < len(service.asked)
+    assert run("compare", "--models", "near:idle,near:twin", *WINDOW, "--yes").code == 0
+    assert begun < len(service.asked)
+    stopped = run("compare", "--models", "near:idle,near:buyer", *WINDOW, "--yes", "--budget", "0.02", "--json")
+    assert stopped.code == 75 and stopped.json["interrupted"], stopped.err
+    assert [row["name"] for row in stopped.json["models"]] == ["near:idle"] and "is reached" in stopped.err
+    assert run(*command, "--json").code == 0
     assert {*Counter(service.asked).values()} == {1}
+
+
+def test_a_model_that_cannot_be_had_does_not_keep_the_others(service: Models, run: Run) -> None:
+    command = ("compare", "--models", "near:gone,near:buyer,near:idle", *WINDOW, "--yes")
+    stopped = run(*command, "--repeats", "2", "--json")
+    assert stopped.code == 78 and "gone" in stopped.err and "continues" in stopped.err, stopped.err
+    assert [row["name"] for row in stopped.json["models"]] == ["near:buyer", "near:idle"] and stopped.json["pairs"]
+    assert "near:idle beside near:buyer" in run(*command).out
 
 
 def test_a_model_that_says_nothing_usable_is_counted(service: Models, run: Run) -> None:

@@ -75,6 +75,13 @@ def test_a_model_that_reads_is_told_from_those_that_do_not(run: Run, paperdesk_h
         assert len(charts) == len(models) * 3 * 8  # the run's, with prices mirrored, with tickers swapped
         assert 0 < use["cached_calls"] < use["calls"]
 
+        # It is kept with the run: reports and comparisons tell it, and it is not asked for again.
+        first = said.json["models"][0]["runs"][0]
+        for command in (("report", "--run", first), ("runs", "compare", first, said.json["models"][1]["runs"][0])):
+            assert told["near:reader"] in run(*command, "--json").json["sensitivity"]
+            assert "tickers swapped" in run(*command).out
+        assert run(*config, "compare", "--models", ",".join(models), *WINDOW, "--json").json == said.json
+
         # All of that is recorded by now: the same of a backtest asks nobody.
         server.requests.clear()
         again = run(*config, "backtest", "--model", "near:recaller", *WINDOW, "--sensitivity")
