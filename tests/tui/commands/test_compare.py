@@ -201,6 +201,11 @@ def test_a_model_that_cannot_be_had_does_not_keep_the_others(service: Models, ru
     assert "near:idle beside near:buyer" in run(*command).out
 
 
+def test_what_has_no_data_has_no_forecast(service: Models, run: Run) -> None:
+    refused = run("backtest", "--model", "near:buyer", "--symbols", "NOPE", *WINDOW[2:], "--yes")
+    assert refused.code == 65 and "Forecast" not in refused.err
+
+
 def test_a_model_that_says_nothing_usable_is_counted(service: Models, run: Run) -> None:
     found = compared(run, "near:buyer,near:mute", "--abstain-limit", "0")
     buyer, mute = found["models"]

@@ -86,6 +86,7 @@ def test_a_model_that_reads_is_told_from_those_that_do_not(run: Run, paperdesk_h
         server.requests.clear()
         again = run(*config, "backtest", "--model", "near:recaller", *WINDOW, "--sensitivity")
         assert again.code == 0 and not server.requests
+        assert "Forecast for 1 run and for 60 decisions made again at most" in again.err
         assert re.search(r"news flipped +\d+ +0%.*\n.*prices mirrored +8 +0%.*\n.*tickers swapped +8 +100%", again.out)
 
 
