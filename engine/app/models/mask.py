@@ -13,7 +13,7 @@ tell a year are not found.
 Dates move by 28 years and 13 weeks: whole weeks keep the weekdays, a quarter keeps the rhythm of reports, and a model
 knows of no market then. A price level is changed as by a split: prices by a factor, shares and volume by its inverse,
 so that returns and amounts of money stay. Numbers in prose have no type: one counts as a price by its size, its digits
-and the words before it.
+and the words around it; after another company's name it takes a factor of that name's own.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import hashlib
 import re
 from calendar import day_name, month_name
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -55,28 +56,40 @@ _LEVEL = Decimal(100)
 _DIGITS = ("1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8")
 _FACTORS = [Decimal(f"{digits}e{power}") for power in range(-7, 8) for digits in _DIGITS]
 """Factors whose inverse is a decimal number too."""
+_FACTORS_OF_OTHERS = [factor for factor in _FACTORS if Decimal("0.1") < factor < Decimal("0.7") or 1.5 < factor < 10]
 _ACRONYMS = (
-    "ai api cagr ceo cfo coo cpi ema eps etf eu fda fed fomc gaap gdp ipo it ppi roe roi s&p sec sma uk us usa usd yoy"
+    "ai api cagr ceo cfo coo cpi ema eps etf eu fda fed fomc gaap gdp ipo it ppi roe roi s&p sec sma uk us usa usd yoy "
+    "abstain bn mn parameters trn"
 )
 _MONTHS = month_name[1:]
-_MONTH = rf"(?:{'|'.join(f'{name}|{name[:3]}' for name in _MONTHS)}|Sept)\b\.?"
-_YEAR = r"(?:19|20)\d\d(?=[AEs]?\b)"
+_LONG = "|".join(f"{name}|{name.upper()}|{name.lower() if len(name) > 5 else name}" for name in _MONTHS)
+_SHORT = "|".join(f"{name[:3]}|{name[:3].upper()}" for name in _MONTHS)
+_MONTH = rf"(?:(?:{_LONG})\b|(?:{_SHORT}|Sept)\b\.?)"
+_DAY = r"\d\d?(?:st|nd|rd|th)?"
+_YEAR = r"(?:19|20)\d\d(?=[AEs]?\b|[a-z]{2})"
+_NUMBERS = r"\b(?:(?:19|20)\d\d[-/.]\d\d[-/.]\d\d|\d\d?[-/.]\d\d?[-/.](?:19|20)\d\d|\d\d?/\d\d?/\d\d)\b"
+_FORMS = (
+    *("%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%m.%d.%Y"),
+    *("%m/%d/%y", "%d/%m/%y", "%Y/%m/%d", "%Y.%m.%d"),
+)
+"""Forms of dates in numbers, the likelier before those that may be taken for them."""
 _DATES = (
-    rf"(?P<iso>\b{_YEAR}-\d\d-\d\d)",
-    rf"(?P<spelled>(?:\b\d\d?(?:st|nd|rd|th)? )?\b{_MONTH}(?: \d\d?(?:st|nd|rd|th)?(?![\d:.]))?(?:,? {_YEAR})?)",
-    rf"(?P<year>\b(?:(?:FY ?)?{_YEAR}(?:[-–](?:1[3-9]|[2-9]\d)\b)?(?![.,]?\d|%)|[1-4][QH]['’]?\d\d\b))",
+    rf"(?P<numbers>{_NUMBERS})",
+    rf"(?P<spelled>(?:\b{_DAY}[ -])?\b{_MONTH}(?: {_DAY}(?![\d:]|\.\d))?(?:(?:,? |-){_YEAR})?)",
+    rf"(?P<year>\b(?:(?:FY ?)?{_YEAR}(?:[-–/](?:1[3-9]|[2-9]\d)\b)?(?![.,]?\d|%)"
+    r"|(?:[1-4][QH]|[QH][1-4]|[FC]Y)['’]?\d\d\b))",
 )
 _SURELY_A_MONTH = re.compile(r"\b(?:in|of|since|by|until|for|from|to|through|last|next|this|early|mid|late)[ -]$", re.I)
-_NUMBER = r"(?P<number>(?<![\w.,/])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\w/]|[.,]\d))"
+_NUMBER = r"(?P<number>(?<![\w.,/])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d/]|[.,]\d))"
 _CAPITAL = f"[{''.join(filter(str.isupper, map(chr, range(0x250))))}]"
 """A capital letter of the Latin alphabets, as in Ørsted."""
-_WORD = rf"(?P<word>(?<![\w$])[a-z]{{0,2}}{_CAPITAL}[\w&]*)"
-_HANDLE = re.compile(r"(?:[DIRS]\d+|Q[1-4])$")
-"""The number of a memory, by its layer, or a quarter."""
+_WORD = rf"(?P<word>(?<![\w$])(?:[a-z]|(?<![.,])\d){{0,5}}{_CAPITAL}[\w&]*)"
+_HANDLE = re.compile(r"(?:[DIRS]\d+|Q[1-4]|\d+[A-Z]{1,3})$")
+"""The number of a memory, by its layer, a quarter, or a number with its unit."""
 _FENCE = re.compile(r"^<<<(\w+)\n(.*?)\n\1>>>$", re.DOTALL | re.MULTILINE)
 _NO_PRICE = re.compile(
     r"(?:\b(?:RSI|KDJ)(?: ?\(?14\)?)?(?:,? 14 sessions)?|\b(?:cash|value|gain|weight|confidence|importance|score|sales|"
-    r"revenues?|income|rate|index|yield|ratio)\b)(?:(?!\b(?:clos|price|open|high|low))[^.;,\d\n]){0,20}$"
+    r"revenues?|income|rate|index|yield|ratio|overbought|oversold|threshold)\b)(?:(?!\b(?:clos|price|open|high|low))[^.;,\d\n]){0,20}$"
     r"|(?<![\w&])[KDJ](?: at| is| of|:| =)? $|\b[SE]?MA ?\(?$",
     re.IGNORECASE,
 )
@@ -85,12 +98,19 @@ _IN_PRICES = re.compile(
     re.IGNORECASE,
 )
 _NAMED_PRICE = re.compile(
-    r"(?:[$€£¥]\s?|\b(?:price|clos(?:e|es|ed|ing)|targets?|stop|support|resistance|level|near|at|above|below|around|to)\b"
-    r"[^.;,\d\n]{0,12})$",
+    r"\b(?:price|clos(?:e|es|ed|ing)|targets?|stop|support|resistance|(?P<near>level|near|at|above|below|around|to))\b"
+    r"[^.;,\d\n]{0,12}$",
     re.IGNORECASE,
 )
+_MONEY = r"(?:[$€£¥]|\b(?:USD|EUR|GBP|JPY|dollars?|euros?))"
+_MONEY_BEFORE = re.compile(rf"{_MONEY}\s?(?:[\d.,]+\s?(?:[-–]|to|and|or)\s?)?$", re.IGNORECASE)
+_MONEY_AFTER = re.compile(rf"\s?(?:{_MONEY}|apiece)", re.IGNORECASE)
+_PER_SHARE = re.compile(r"\s?(?:a|per) share", re.IGNORECASE)
+_MOST = 10_000
+"""An amount of money above it is no price, unless those of the symbol are as high."""
 _UNIT = re.compile(
-    r"\s?(?:%|percent|per cent|points?|basis|[tbm]r?illion|thousand|[kmbt]n?\b|can be spent|sessions?\b|days?\b|of \d)",
+    r"\s?(?:%|percent|per cent|points?|basis|[tbm]r?illion|thousand|[kmbt]n?\b|can be spent|sessions?\b|days?\b|of \d"
+    r"|(?:st|nd|rd|th)\b)",
     re.IGNORECASE,
 )
 _PRICE_KEY = re.compile(
@@ -107,7 +127,8 @@ class Mask:
 
     level: from 1 to 4.
     factors: by symbol of the run, in its order, the factor of its prices.
-    names: of companies, in lower case, each with its place in the run; None for one that the run does not trade.
+    names: of companies, in lower case, each with its place in the run, of two symbols the first; None for one that the
+        run does not trade.
     own_texts: the user's texts, which may stand in no fence.
     market, calendar: as decisions read them.
     sent: keeps the questions that went to a model, where an audit searches them.
@@ -131,14 +152,14 @@ class Mask:
         return {symbol: _code("Ticker", symbol) for symbol in companies() if len(symbol) > 1} | coins | own
 
     @cached_property
-    def spelled(self) -> Mapping[str, Symbol]:
-        """The symbols of the run by their tickers and by the codes in place of them."""
-        return {text: symbol for symbol in self.factors for text in (symbol, self.tickers[symbol])}
+    def coded(self) -> Mapping[str, Symbol]:
+        """The symbols of the run by the codes of their tickers and names."""
+        kinds = ("ASSET", "COIN", "Company")
+        return {f"{kind}{number}": symbol for number, symbol in enumerate(self.factors, 1) for kind in kinds}
 
-    @cached_property
-    def own(self) -> re.Pattern[str]:
-        """A pattern of these."""
-        return re.compile(_any_of("ticker", self.spelled))
+    def factor(self, bearer: str) -> Decimal:
+        """The factor of the prices of a symbol; of the bearer of another code one of the usual, always the same."""
+        return self.factors.get(bearer) or _FACTORS_OF_OTHERS[_digest(bearer) % len(_FACTORS_OF_OTHERS)]
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -147,8 +168,8 @@ class Mask:
         if self.level >= NAMES:
             parts.append(rf"(?i:{_any_of('name', self.names)})")
         parts += _DATES if self.level >= DATES else ()
-        parts += [_NUMBER] if self.level >= PRICES else []
         parts += [_WORD] if self.level >= NAMES else []
+        parts += [_NUMBER] if self.level >= PRICES else []
         return re.compile(rf"(?<!\w)(?=[\w$])(?:{'|'.join(parts)})")  # looks at the beginnings of words alone
 
     @cached_property
@@ -177,10 +198,10 @@ class Mask:
         for history in self.market.histories.values():
             stop = history.rows_through(max((one.session for one in asked), default=date.min))
             bars = history.slice(max(0, stop - _SESSIONS), stop)
-            days |= {date.fromordinal(day).isoformat() for day in bars.sessions}
+            days |= {f"{date.fromordinal(day):{form}}" for day in bars.sessions for form in _FORMS}
             prices |= {f"{price / NANO:.2f}" for price in (*bars.open, *bars.high, *bars.low, *bars.close)}
         if self.level >= DATES:
-            found |= days.intersection(re.findall(r"\d{4}-\d\d-\d\d", text))
+            found |= days.intersection(re.findall(_NUMBERS, text))
         if self.level >= PRICES:
             found |= prices.intersection(re.findall(r"(?:clos|price|cost|open|high|low)[^.;\d\n]*(\d+\.\d\d)\b", text))
         return sorted(found)
@@ -196,14 +217,15 @@ def mask_of(spec: RunSpec, market: Market) -> Mask | None:
         return None
     calendar = desk_calendar_of(market, spec.symbols)
     begin = decision_time(calendar, previous_session(calendar, spec.warm_up_from or spec.first))
-    known, factors, names = market.at(begin), dict[Symbol, Decimal](), dict[str, int | None]()
-    names |= {name.lower(): None for every in companies().values() for name in every}
+    known, factors = market.at(begin), dict[Symbol, Decimal]()
+    names: dict[str, int | None] = {name.lower(): None for every in companies().values() for name in every}
     for place, symbol in enumerate(spec.symbols, 1):
         history = market.histories[symbol]
         level = known.close(symbol) if known.count(symbol) else Decimal(history.close[0]) / NANO
         factors[symbol] = _factor(level)
         news = known.news(symbol, datetime.min.replace(tzinfo=UTC))
-        names |= {name.lower(): place for name in company_names(symbol, (f"{n.headline} {n.summary}" for n in news))}
+        own = company_names(symbol, (f"{n.headline} {n.summary}" for n in news))
+        names |= {name.lower(): names.get(name.lower()) or place for name in own}
     briefing = spec.briefing or Briefing()
     return Mask(
         level=spec.options.mask,
@@ -249,7 +271,10 @@ class _Masking:
     def __init__(self, mask: Mask, request: ModelRequest) -> None:
         self._mask, self._request, self._level = mask, request, mask.level
         self._hidden: dict[str, str] = {}
-        self._prices: dict[tuple[Symbol, str], str] = {}
+        question = request.symbol if request.symbol in mask.factors else next(iter(mask.factors))
+        # Whose a number is: that of the symbol, or of another company that was named since.
+        self._question = self._about = question, ""
+        self._prices: dict[tuple[str, str], str] = {}
         self._ranges: dict[Symbol, tuple[float, float]] = {}
         texts = [message.text for message in request.messages]
         foreign = " ".join([mask.own_texts, *(found[2] for text in texts for found in _FENCE.finditer(text))])
@@ -318,6 +343,7 @@ class _Masking:
         change, columns, lines = change or self._concealed, list[str](), []
         pattern = _back() if change == self._revealed else self._mask.pattern
         for line in text.split("\n"):
+            self._about = self._question
             cells = line.split(" | ")
             columns = cells if cells[0].endswith("session") else columns if len(cells) == len(columns) else []
             named = columns if len(columns) == len(cells) > 2 and columns != cells else [None] * len(cells)
@@ -348,10 +374,17 @@ class _Masking:
         """The code of a name, which stands for its first spelling in the question."""
         code = code or _code("Name", name)
         self._hidden.setdefault(code, name)
+        self._tell_of(code)
         return code
+
+    def _tell_of(self, code: str) -> None:
+        """A text names the bearer of a code: numbers after it may be its prices."""
+        symbol = self._mask.coded.get(code)
+        self._about = (self._about[0], code) if symbol is None else (symbol, "")
 
     def _revealed(self, match: re.Match[str], column: str | None = None) -> str:
         if match.lastgroup == "code":
+            self._tell_of(match[0])
             return self._hidden.get(match[0], match[0])
         if match.lastgroup != "number":
             return self._dated(match, -1) if self._level >= DATES else match[0]
@@ -368,9 +401,9 @@ class _Masking:
         shift = SHIFT * way
         if match.lastgroup == "year":
             return re.sub(r"\d\d+", lambda one: _later(one[0], YEARS * way), found)
+        if match.lastgroup == "numbers":
+            return _moved(found, shift)
         try:
-            if match.lastgroup == "iso":
-                return (date.fromisoformat(found) + shift).isoformat()
             return self._spelled(match, session, year and int(year[0]), shift)
         except ValueError:  # 31 June
             return found
@@ -378,12 +411,12 @@ class _Masking:
     def _spelled(self, match: re.Match[str], session: date, year: int | None, shift: timedelta) -> str:
         """A date with the name of its month; without a year that of the session, without a day the middle of it."""
         found = match[0]
-        name, day = re.findall("[A-Z][a-z]+", found)[0], re.search(r"\b\d\d?(?!\d)", found)
-        if found in ("Mar", "March", "May") and not _SURELY_A_MONTH.search(match.string[: match.start()]):
+        name, day = re.findall("[A-Za-z]{3,}", found)[0], re.search(r"\b\d\d?(?!\d)", found)
+        if found.title() in ("Mar", "March", "May") and not _SURELY_A_MONTH.search(match.string[: match.start()]):
             return found
-        month = next(n for n, known in enumerate(_MONTHS, 1) if known.startswith(name[:3]))
+        month = next(n for n, known in enumerate(_MONTHS, 1) if known.startswith(name[:3].title()))
         moved = date(year or session.year, month, 15 if day is None else int(day[0])) + shift
-        words = [f"{moved:%B}" if name in _MONTHS else f"{moved:%b}"]
+        words = [f"{moved:%B}" if name.title() in _MONTHS else f"{moved:%b}"]
         if day is not None:
             words.insert(0 if found[0].isdigit() else 1, str(moved.day))
         return " ".join([*words, str(moved.year)] if year else words)
@@ -391,29 +424,29 @@ class _Masking:
     def _priced(self, match: re.Match[str], column: str | None, *, back: bool = False) -> str:
         """A number: times the factor of its symbol where it is a price, by its inverse where it counts shares."""
         text, after = match[0], match.string[match.end() : match.end() + _AROUND]
-        symbol = self._symbol_before(match.string[: match.start()])
         before = match.string[max(0, match.start() - _AROUND) : match.start()]
-        factor = self._mask.factors[symbol]
-        low, high = (bound * float(factor if back else 1) for bound in self._range(symbol))
+        value = float(text.replace(",", "")) * (1000 if after[:1] in ("k", "K") else 1)
+
+        def as_traded(bearer: str) -> float:
+            return value / float(self._mask.factor(bearer)) if back else value
+
+        bearer, other = self._about
+        low, high = span = self._range(bearer)
+        if other and column is None and not low / 2 <= as_traded(bearer) <= high * 2:
+            bearer, span = other, (0.0, 0.0)
+        times, places = self._mask.factor(bearer), len(text.partition(".")[2])
         if _COUNTED.search(column or "") or _SHARES.search(before) or after.startswith(" shares"):
-            times = 1 / factor
-        elif _PRICED.search(column) if column is not None else _is_price(text, before, after, low, high):
-            times = factor
-        else:
+            times = 1 / times
+        elif not (
+            _PRICED.search(column) if column is not None else _is_price(as_traded(bearer), places, before, after, span)
+        ):
             return text
         if back:
-            return self._prices.get((symbol, text)) or _scaled(text, 1 / times, exact=False)
+            sent = (self._prices.get((one, text)) for one in (bearer, other))
+            return next(filter(None, sent), None) or _scaled(text, 1 / times, exact=False)
         changed = _scaled(text, times, exact=True)
-        self._prices[symbol, changed] = text
+        self._prices[bearer, changed] = text
         return changed
-
-    def _symbol_before(self, before: str) -> Symbol:
-        """The symbol that a line names last, else that of the question."""
-        spelled = self._mask.spelled
-        named = self._mask.own.findall(before)
-        if named:
-            return spelled[named[-1]]
-        return spelled.get(self._request.symbol, next(iter(self._mask.factors)))
 
     def _range(self, symbol: Symbol) -> tuple[float, float]:
         if symbol not in self._ranges:
@@ -438,18 +471,28 @@ def _is_common(word: str, others: frozenset[str]) -> bool:
     return len(word) < 2 or word in others or not stems.isdisjoint(_vocabulary())
 
 
-def _is_price(text: str, before: str, after: str, low: float, high: float) -> bool:
-    """True for a number that is a price, or a difference of prices, by its size and the words around it."""
-    if _UNIT.match(after):
-        return False
-    value, exact = float(text.replace(",", "")), "." in text
-    if exact and _IN_PRICES.search(before):
-        return value < high
+def _is_price(value: float, places: int, before: str, after: str, span: tuple[float, float]) -> bool:
+    """True for a number of so many decimal places that is a price, or a difference of prices, by its size and the words
+    around it; `span` is from the symbol's lowest to its highest, both 0 where they are not known."""
+    low, high = span
+    if _PER_SHARE.match(after):
+        return True
     if _NO_PRICE.search(before):
         return False
-    if exact or before.rstrip().endswith(("$", "€", "£", "¥")):
-        return low / 2 <= value <= high * 2
-    return _NAMED_PRICE.search(before) is not None and low * 0.8 <= value <= high * 1.25
+    if places and _IN_PRICES.search(before):
+        return value < high
+    near, named = low / 2 <= value <= high * 2, _NAMED_PRICE.search(before)
+    money = _MONEY_BEFORE.search(before) or _MONEY_AFTER.match(after)
+    if after[:1] in ("k", "K"):
+        return near and bool(money or named)
+    if _UNIT.match(after):
+        return False
+    if money:
+        return near or value < max(_MOST, high * 10)
+    surely = named is not None and not named["near"]
+    if places:  # before a later split it is higher; another company's may be any
+        return near or (surely and value > high) or (not high and places > 1)
+    return named is not None and low * 0.8 <= value <= high * 1.25 if high else surely
 
 
 def _scaled(text: str, times: Decimal, *, exact: bool) -> str:
@@ -476,9 +519,22 @@ def _factor(price: Decimal) -> Decimal:
     return min(other, key=lambda factor: abs(log(price * factor / _LEVEL)))
 
 
+def _digest(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.lower().encode()).digest()[:4])
+
+
+@cache
+def _moved(found: str, shift: timedelta) -> str:
+    """A date in numbers, moved; as it is where it is none."""
+    for form in _FORMS:
+        with suppress(ValueError):
+            return f"{datetime.strptime(found, form).replace(tzinfo=UTC) + shift:{form}}"
+    return found
+
+
 def _code(kind: str, name: str) -> str:
-    """A word that stands for a name in every question, and tells nothing of it."""
-    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
+    """A word that stands for a name in every question, however it is spelled, and tells nothing of it."""
+    number = _digest(name)
     return kind + "".join(chr(ord("a") + number // 26**place % 26) for place in range(5))
 
 

@@ -235,6 +235,50 @@ def test_a_ticker_within_another_or_a_word_and_names_of_any_alphabet(
     assert not re.search("Ørsted|Škoda|2Q24|2024|-25|2025|Q424", news), news
 
 
+TOLD = """Costco (NASDAQ: COST) closed at $187.02 on Oct. 26. It was $561.06 before the 3-for-1 split of 10/26/2020.
+COST fell to 187.02 a share by 26.10.2020; analysts see $180-$190 from 26 October on, for Q3 2020 and fiscal 2020.
+On 2020/10/26 and 10/26/20 COSTCO said that 3M and 23andMe buy; 3M closed at $163.40 and hit $171 in OCTOBER 2020.
+Alphabet (GOOG, GOOGL) rose to $1,590.45 in Q320, Google said on 26-Oct-2020. Walmart paid 142.16 dollars in FY20.
+Sales rose 4.1% to $53.38 billion, and 12 new warehouses opened in May."""
+HIDDEN = {
+    1: ("COST", "GOOG", "GOOGL"),
+    2: ("Costco", "COSTCO", "3M", "23andMe", "Alphabet", "Google", "Walmart"),
+    3: ("26", "10/26", "26.10", "2020", "20", "Q320", "FY20", "Oct", "October", "OCTOBER"),
+    4: ("187.02", "561.06", "180", "190", "163.40", "171", "1,590.45", "142.16"),
+}
+
+
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
+def test_news_name_nothing_in_any_spelling(run: Run, paperdesk_home: Path, tmp_path: Path, level: int) -> None:
+    (tmp_path / "prices").mkdir()
+    (tmp_path / "news").mkdir()
+    for symbol in ("COST", "GOOG"):
+        text = prices_text(rows_of(asyncio.run(MARKET.history("ORVL")))[-300:])
+        (tmp_path / "prices" / f"{symbol}.csv").write_text(text)
+    empty = dict.fromkeys(("time", "headline", "source", "sentiment"))
+    told = [empty | {"date": "2025-03-20", "summary": line} for line in TOLD.splitlines()]
+    (tmp_path / "news" / "COST.jsonl").write_text("\n".join(map(json.dumps, told)))
+    with fake_llm_server(Reader()) as server:
+        (paperdesk_home / "own.toml").write_text(NEAR.format(server.openai_url, "false"), encoding="utf-8")
+        window = ("--symbols", "COST,GOOG", "--data", str(tmp_path), "--from", "2025-03-21", "--to", "2025-03-21")
+        flags = ("--preset", "finvision", "--model", "near:m1", "--yes", "--mask", str(level), "--json")
+        done = run("--config", str(paperdesk_home / "own.toml"), "backtest", *window, *flags)
+    assert done.code == 0, done.err
+    (news,) = {
+        text[text.index("- ") :]
+        for body in server.requests
+        for text in re.findall(r"<<<\w*news\w*\n(.*?)>>>", asked(body), re.DOTALL)
+        if "billion" in text
+    }
+    for kind, found in HIDDEN.items():
+        leaked = [one for one in found if re.search(rf"(?<![\w.,/-]){re.escape(one)}(?![\w%]|[.,/]\d)", news)]
+        assert bool(leaked) is (kind > level), (kind, leaked, news)
+    assert "4.1% to $53.38 billion" in news and "12 new warehouses" in news, "what tells of no price stays"
+    classes = re.search(r"(\w+) \((\w+), (\w+)\) rose .*, (\w+) said", news)
+    assert classes is not None and classes[2] == "ASSET2" and classes[3].startswith("Ticker")
+    assert level == 1 or classes[1] == classes[4] == "Company2", "a company has one word, each of its tickers its own"
+
+
 def test_flags_that_mean_nothing(run: Run, paperdesk_home: Path) -> None:
     assert run("backtest", *WINDOW, "--mask", "5").code == 2
     assert run("backtest", *WINDOW, "--mask", "1", "--strategy", "macd").code == 2
