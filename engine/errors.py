@@ -11,7 +11,8 @@
     |-- NetworkError         74   a service cannot be reached
     |   `-- NotificationFailed    a program or webhook could not be notified of a run; never ends one
     |-- TryAgainLater        75   a lock is held, a model cannot be had, or an outcome at the broker is unknown
-    |   `-- BudgetReached         what models may cost is reached
+    |   |-- BudgetReached         what models may cost is reached
+    |   `-- WorkLost              work has ended every process that it was given to
     |-- CredentialsRefused   77   a key is missing or was refused
     |-- ConfigError          78   config, preset or environment says something impossible
     |-- DeskHalted           79   broker and journal disagree
@@ -104,6 +105,10 @@ class TryAgainLater(PaperdeskError):
 
 class BudgetReached(TryAgainLater):
     """The models' calls have reached what they may cost."""
+
+
+class WorkLost(TryAgainLater):
+    """Work of many has ended every process that it was given to; the others go on."""
 
 
 class CredentialsRefused(PaperdeskError):

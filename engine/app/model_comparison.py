@@ -15,7 +15,7 @@ from engine.app.research.run_spec import Stop, check_spec, settled
 from engine.app.study import RULES_REPEAT, OnPlayed, PreparedStudy, play_runs, repeated_jobs
 from engine.domain.model_call import parse_model_spec, replays
 from engine.domain.run import RunSpec
-from engine.errors import Interrupted, MissingData, UsageError
+from engine.errors import Interrupted, UsageError
 from engine.reports.documents.desk_performance import book_arms
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
@@ -102,11 +102,11 @@ def compare_models(
     scheduler: str | None = None,
 ) -> Row:
     """Play what is not there yet, as a study does, and return the document of every model that has a run. Raises as
-    `play_runs` does, MissingData where any has no data, and Interrupted where none has a run."""
+    `play_runs` does, what hindered any of them, and Interrupted where none has a run."""
     spec, played = prepared.spec, play_runs(services, prepared.study, workers, on_done, stop, scheduler=scheduler)
     documents = {row.spec.run: row.document for row in played if row.document is not None}
-    if missing := next((row.note for row in played if row.document is None), ""):
-        raise MissingData(missing)
+    if trouble := next((row.trouble for row in played if row.trouble is not None), None):
+        raise trouble
     arms = []
     for name, (model, runs) in prepared.runs.items():
         if own := [documents[run] for run in runs if run in documents]:

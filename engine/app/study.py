@@ -44,6 +44,7 @@ from engine.errors import (
     StaleData,
     TryAgainLater,
     UsageError,
+    WorkLost,
     gravest,
 )
 from engine.journal.reader import JournalReader
@@ -61,8 +62,8 @@ from engine.strategies.catalog import strategy_class
 SCHEMA = 1
 OnPlayed = Callable[[str, int, int], None]
 """A listener to each run that has ended, with the number that have by then, and of how many."""
-OnEnd = Callable[[Job, str | None], None]
-"""A receiver of each run that was played, with what `_play` says of it."""
+OnEnd = Callable[[Job, PaperdeskError | None], None]
+"""A receiver of each run that was played, with why it has no result; None where it has one, or was stopped."""
 RULES_REPEAT = "rules and the offline model answer alike every time: they are not repeated"
 
 
@@ -246,17 +247,18 @@ def play_runs(
     """Play the runs that are not there yet and return all that are. Runs that ask nobody are played `workers` at a
     time, in processes of their own, or by the workers of a `scheduler`; those that may ask a service follow here, one
     after the other, as neither the day's budget nor recorded answers can be shared out. After `stop`, or a
-    KeyboardInterrupt, what was not done is not there. Raises MissingData where no run has data, TryAgainLater where
+    KeyboardInterrupt, what was not done is not there. A run without data or sessions, or one that its workers are lost
+    by, is a row without figures; raises what hindered the first where there is no other row, TryAgainLater where
     another process plays the study, or one of its own was ended, and what a run and `cluster` raise; what was done
     stays."""
-    todo, troubles, done = prepared.open_jobs, dict[str, str](), 0
+    todo, troubles, done = prepared.open_jobs, dict[str, PaperdeskError](), 0
 
-    def end(job: Job, trouble: str | None) -> None:
+    def end(job: Job, trouble: PaperdeskError | None) -> None:
         nonlocal done
-        if trouble is None:
-            return
-        if trouble:
+        if trouble is not None:
             troubles[job.spec.run] = trouble
+        elif not _is_done(job.spec.run):
+            return
         elif job.begun is not None:
             job.begun.unlink(missing_ok=True)
         done += 1
@@ -277,7 +279,7 @@ def play_runs(
             _remove(prepared.open_jobs, now)
     rows = [row for job in prepared.jobs if (row := _row(job, troubles)) is not None]
     if troubles and len(troubles) == len(rows):
-        raise MissingData(next(iter(troubles.values())))
+        raise next(iter(troubles.values()))
     return rows
 
 
@@ -300,7 +302,14 @@ def _play_all(
         # They cost nothing, and the limit of a --budget stays with this process.
         work, specs = partial(_play_there, replace(services, limit=None), prepared.light), [job.spec for job in free]
         with team_of(count, scheduler, specs) as team:
-            in_workers(team, work, free, stop, lambda number, trouble: end(free[number], trouble))
+            in_workers(
+                team,
+                work,
+                free,
+                stop,
+                lambda number, trouble: end(free[number], trouble),
+                on_lost=lambda number, error: end(free[number], WorkLost(f"{free[number].title} {error}")),
+            )
     else:
         _play_here(services, free, stop, end, light=prepared.light)
     if asking and not stop():
@@ -328,21 +337,21 @@ def _play_here(services: Services, jobs: Sequence[Job], stop: Stop, end: OnEnd, 
         raise reduce(gravest, out.values())
 
 
-def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> str | None:
-    """Play a run and keep it; why it has no data, empty where it has, None where it was stopped."""
+def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> PaperdeskError | None:
+    """Play a run and keep it; why it has no result, None also where it was stopped."""
     try:
-        report = run_backtest(going_on(services, job), job.spec, stop=stop, light=light)
-    except (MissingData, StaleData) as error:
-        return str(error)
-    return None if report.result.interrupted else ""
+        run_backtest(going_on(services, job), job.spec, stop=stop, light=light)
+    except (MissingData, StaleData, UsageError) as error:  # the last: a window without sessions
+        return error
+    return None
 
 
-def _play_there(services: Services, light: bool, job: Job) -> str | None:
+def _play_there(services: Services, light: bool, job: Job) -> PaperdeskError | None:
     return _play(services, job, light=light, stop=stop_requested)
 
 
-def _row(job: Job, troubles: Mapping[str, str]) -> PlayedRow | None:
-    """A run that has come to its end, or has no data; None for any other."""
+def _row(job: Job, troubles: Mapping[str, PaperdeskError]) -> PlayedRow | None:
+    """A run that has come to its end, or cannot; None for any other."""
     run = job.spec.run
     if run in troubles:
         return PlayedRow(job.spec, None, troubles[run])

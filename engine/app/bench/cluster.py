@@ -12,6 +12,7 @@ import logging
 import os
 import platform
 import shutil
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -27,7 +28,16 @@ from engine.app.records.trial_index import check_trial_index, count_trials
 from engine.app.records.workers import Team, processes
 from engine.app.research.run_spec import user_code
 from engine.domain.run import RunSpec, Trial
-from engine.errors import ConfigError, MalformedData, NetworkError, PaperdeskError, TryAgainLater, UsageError
+from engine.errors import (
+    ConfigError,
+    CredentialsRefused,
+    MalformedData,
+    NetworkError,
+    PaperdeskError,
+    TryAgainLater,
+    UsageError,
+    WorkLost,
+)
 from engine.journal.reader import JournalReader
 from engine.program_files import PACKAGES, PROGRAM, need_extra
 from engine.settings import places
@@ -60,8 +70,9 @@ def cluster(scheduler: str, count: int, specs: Sequence[RunSpec]) -> Iterator[Te
     """The workers of a scheduler, or `count` of our own for LOCAL, that play runs of some specs until the block ends.
 
     Raises ConfigError without Dask, without certificates for tls://, and for a worker with other code, MalformedData
-    for one with other data, UsageError for what is no address, NetworkError where no scheduler answers, TryAgainLater
-    where it has no workers, and what `check_trial_index` raises.
+    for one with other data, UsageError for what is no address, NetworkError where no scheduler answers,
+    CredentialsRefused where certificates do not match, TryAgainLater where it has no workers, and what
+    `check_trial_index` raises.
     """
     need_extra("cluster", "distributed", used_by="--scheduler")
     check_trial_index()
@@ -86,16 +97,20 @@ def cluster(scheduler: str, count: int, specs: Sequence[RunSpec]) -> Iterator[Te
 @contextmanager
 def _remote(address: str) -> Iterator[Client]:
     from distributed import Client
+    from distributed.comm import CommClosedError
 
     for name in ("distributed", "distributed.client", "tornado.application"):
         logging.getLogger(name).setLevel(_SILENT)  # what is lost is told here
     try:
         asyncio.run(_try(address))  # a client that has failed to connect closes seconds later, with a traceback
         client = Client(address, timeout=CONNECTING, set_as_default=False)
-    except OSError as error:
-        raise NetworkError(f"no scheduler answers at {address} ({error}): start `dask scheduler` there") from None
-    except (TypeError, RuntimeError) as error:
+    except (TypeError, RuntimeError, FileNotFoundError, ssl.SSLError) as error:  # before anything is sent
         raise ConfigError(f"--scheduler {address}: {error}: docs/cluster.md has the settings of TLS") from None
+    except OSError as error:
+        if address.startswith("tls:") and isinstance(error, CommClosedError):  # it answers, and ends the connection
+            signed = "its certificate and this machine's have to be signed by the same authority"
+            raise CredentialsRefused(f"no TLS with {address}: {signed} (docs/cluster.md)") from None
+        raise NetworkError(f"no scheduler answers at {address} ({error}): start `dask scheduler` there") from None
     except ValueError as error:
         raise UsageError(f"--scheduler {address}: {error}; give tcp://HOST:PORT, tls://HOST:PORT or {LOCAL}") from None
     with client:
@@ -145,7 +160,7 @@ def _result(future: Future[Returned], scheduler: str) -> Any:
     try:
         returned = future.result()
     except KilledWorker as error:
-        raise TryAgainLater(f"a run has ended several workers ({error.last_worker.address}): see their logs") from None
+        raise WorkLost(f"has ended several workers ({error.last_worker.address}): see their logs") from None
     except CancelledError:
         raise TryAgainLater(f"the scheduler {scheduler} was lost: start it again") from None
     returned.keep()

@@ -19,7 +19,7 @@ from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import Stop, preset_of
 from engine.clock import LiveClock
 from engine.domain.run import Result, RunSpec, TrialKind
-from engine.errors import MissingData, StaleData, UsageError
+from engine.errors import MissingData, StaleData, UsageError, WorkLost
 from engine.lab.published_tables import PublishedTable, adjusted_market
 from engine.market.as_of import Market
 from engine.preset import Preset
@@ -73,9 +73,10 @@ def run_jobs(
     """Play jobs, `workers` at a time; by number, those that came to their end, each told to `keep` as soon as it has.
     Those that ask nobody are played by the workers of a `scheduler` where one is given. After `stop` no job begins, and
     those that are running here end with their session; after a KeyboardInterrupt they end at once. Raises what a run
-    raises, except for data that is missing or stale, which is its result."""
+    raises, except for data that is missing or stale, which is its result; WorkLost once all others have ended."""
 
     ended: dict[int, Played] = {}
+    lost: list[WorkLost] = []
 
     def end(number: int, played: Played) -> None:
         if played.ended:
@@ -86,7 +87,14 @@ def run_jobs(
     def side_by_side(numbers: Sequence[int], scheduler: str | None) -> None:
         work, items = partial(_play_there, services), [jobs[number] for number in numbers]
         with team_of(workers, scheduler, [job.spec for job in items]) as team:
-            in_workers(team, work, items, stop, lambda place, played: end(numbers[place], played))
+            in_workers(
+                team,
+                work,
+                items,
+                stop,
+                lambda place, played: end(numbers[place], played),
+                on_lost=lambda place, error: lost.append(WorkLost(f"{items[place].title} {error}")),
+            )
 
     away = [number for number, job in enumerate(jobs) if scheduler is not None and job.begun is None]
     here = sorted({*range(len(jobs))} - {*away})
@@ -99,6 +107,8 @@ def run_jobs(
             _one_by_one(services, jobs, here, stop, end)
     except KeyboardInterrupt:
         pass  # what has come to its end counts
+    if lost:
+        raise lost[0]
     return ended
 
 

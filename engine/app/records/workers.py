@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.app.records.own_process import no_main_module
-from engine.errors import TryAgainLater
+from engine.errors import TryAgainLater, WorkLost
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
@@ -30,7 +30,8 @@ class Team:
     """Processes that work.
 
     submit: gives work and its item to the first that is free.
-    result: what has come of it; raises what the work raises, TryAgainLater where its process ended without a result.
+    result: what has come of it; raises what the work raises, WorkLost where it has ended its processes, TryAgainLater
+        where all have ended.
     check: raises TryAgainLater where nobody is left to work.
     stop: has what is at work end soon, as `stop_requested` says there.
     """
@@ -41,21 +42,33 @@ class Team:
     stop: Callable[[], None] = lambda: None
 
 
+def _refuse_loss(number: int, error: WorkLost) -> None:
+    raise error
+
+
 def in_workers(
     team: Team,
     work: Callable[[T], R],
     items: Sequence[T],
     stop: Callable[[], bool],
     on_ended: Callable[[int, R], None],
+    *,
+    on_lost: Callable[[int, WorkLost], None] = _refuse_loss,
 ) -> None:
-    """Have items worked on by a team, the result of each told to `on_ended` by its number as soon as it is there. After
-    `stop` none begins. Raises what the work, `on_ended` and the team raise."""
+    """Have items worked on by a team, the result of each told to `on_ended` by its number as soon as it is there, an
+    item that is lost to `on_lost`. After `stop` none begins. Raises what the work, the listeners and the team raise."""
     numbers = {team.submit(work, item): number for number, item in enumerate(items)}
     stopped = False
     while numbers:
         done, _ = wait(numbers, _PATIENCE, FIRST_COMPLETED)
         for future in done:
-            on_ended(numbers.pop(future), team.result(future))  # none is held for longer: results may be large
+            number = numbers.pop(future)  # none is held for longer: results may be large
+            try:
+                result = team.result(future)
+            except WorkLost as error:
+                on_lost(number, error)
+            else:
+                on_ended(number, result)
         if not done:
             team.check()
         if stop() and not stopped:

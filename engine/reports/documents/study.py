@@ -15,6 +15,7 @@ import numpy as np
 from engine.conventions.families import discoveries, family
 from engine.conventions.metrics import Floats, daily_mean_interval
 from engine.domain.run import RunSpec
+from engine.errors import PaperdeskError
 from engine.reports.documents.backtest import returns_of
 from engine.reports.documents.row_json import TOKENS, Row
 from engine.reports.documents.side_by_side import cutoff_month, later_difference, masked_name, paired_difference
@@ -31,11 +32,11 @@ LUCK = ("trials", "psr", "deflated_sharpe", "minimum_track_record", "value_at_ri
 
 @dataclass(frozen=True, slots=True)
 class PlayedRow:
-    """A run of a study: its description, its document, or (where that is None) why it has none."""
+    """A run of a study: its description, its document, or (where that is None) the error for which it has none."""
 
     spec: RunSpec
     document: Mapping[str, Any] | None
-    note: str = ""
+    trouble: PaperdeskError | None = None
 
 
 def study_document(name: str, played: Sequence[PlayedRow], *, runs: int, notes: Sequence[str]) -> Row:
@@ -77,7 +78,7 @@ def _row(played: PlayedRow) -> Row:
         "past_cutoff": _past(spec, cutoff),
         "settings": {name: value for name, value in settings.items() if name not in OMITTED_SETTINGS},
         "fingerprint": found.get("fingerprint"),
-        "note": played.note or None,
+        "note": None if played.trouble is None else str(played.trouble),
     }
 
 

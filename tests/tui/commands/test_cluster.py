@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,17 +57,36 @@ strategies = ["macd"]
 symbols = ["UPWD"]
 windows = [["2025-03-04", "2025-03-05"]]
 """
+DEADLY = """
+import os
+import sys
+import numpy as np
+
+class Deadly:
+    '''Holds; it ends a worker.'''
+
+    def signals(self, history):
+        if "distributed.worker" in sys.modules and "pytest" not in sys.modules:
+            os._exit(1)
+        return np.ones(len(history), dtype=int)
+"""
+RULES = """
+[study]
+strategies = ["macd", "{file}"]
+symbols = ["ORVL"]
+windows = [["2025-03-03", "2025-03-06"], ["2025-05-05", "2025-05-07"]]
+"""
 PRICES = "date,open,high,low,close,adj_close,volume\n" + "".join(
     f"2025-03-0{day},1{day},1{day},1{day},1{day},1{day},1000\n" for day in (3, 4, 5)
 )
 
 
 @contextmanager
-def dask(command: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def dask(command: str, *arguments: str, folder: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         [sys.executable, "-m", f"distributed.cli.dask_{command}", *arguments, "--no-dashboard"],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(REPO), "TMPDIR": str(folder)},
+        env=os.environ | {"PYTHONPATH": str(REPO), "TMPDIR": str(folder)} | settings,
         stderr=subprocess.DEVNULL,
     )
     try:
@@ -77,13 +97,23 @@ def dask(command: str, *arguments: str, folder: Path) -> Iterator[subprocess.Pop
 
 
 @contextmanager
-def begun_scheduler(folder: Path) -> Iterator[Path]:
-    """The file of a scheduler with its address."""
+def begun_scheduler(folder: Path, *arguments: str, **settings: str) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """The file of a scheduler with its address, and its process."""
     file = folder / "scheduler.json"
     where = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
-    with dask("scheduler", *where, folder=folder):
+    with dask("scheduler", *where, *arguments, folder=folder, **settings) as process:
         until(lambda: file.exists() and file.read_text(encoding="utf-8").rstrip().endswith("}"))
-        yield file
+        yield file, process
+
+
+@contextmanager
+def begun_cluster(folder: Path, *arguments: str, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The address of a scheduler with two workers of one thread, which nobody starts again, and its process."""
+    with begun_scheduler(folder, *arguments, **settings) as (file, process), ExitStack() as stack:
+        for _ in range(2):
+            worker = ("--scheduler-file", str(file), "--no-nanny", "--nthreads", "1")
+            stack.enter_context(dask("worker", *worker, folder=folder, **settings))
+        yield json.loads(file.read_text(encoding="utf-8"))["address"], process
 
 
 def until(happened: Callable[[], object]) -> None:
@@ -100,16 +130,11 @@ def workers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scheduler(workers_folder: Path) -> Iterator[str]:
-    """The address of a scheduler with two workers of one thread, which nobody starts again."""
+    """The address of a cluster whose workers are there."""
     from distributed import Client
 
-    with begun_scheduler(workers_folder) as file, ExitStack() as stack:
-        for _ in range(2):
-            worker = ("--scheduler-file", str(file), "--no-nanny", "--nthreads", "1")
-            stack.enter_context(dask("worker", *worker, folder=workers_folder))
-        with Client(scheduler_file=str(file), set_as_default=False) as client:
-            client.wait_for_workers(2)
-            address = client.scheduler.address
+    with begun_cluster(workers_folder) as (address, _), Client(address, set_as_default=False) as client:
+        client.wait_for_workers(2)
         yield address
 
 
@@ -147,7 +172,7 @@ def test_a_scheduler_that_gets_no_worker_is_tried_again_later(
     run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "STARTING", 0.1)
-    with begun_scheduler(tmp_path) as file:
+    with begun_scheduler(tmp_path) as (file, _):
         address = json.loads(file.read_text(encoding="utf-8"))["address"]
         ended = run("study", written(tmp_path, RULE.replace("UPWD", "ORVL")), "--scheduler", address)
     assert ended.code == 75 and "dask worker" in ended.err and ended.err.count("\n") == 1
@@ -207,3 +232,77 @@ def test_rows_are_the_same_with_a_worker_killed_and_nothing_is_paid_twice(
     assert others  # the killed one's run was played again, and not here
     again = run("trials", "--json").json
     assert sorted(map(str, again)) == sorted(map(str, looks))
+
+
+@pytest.mark.slow
+def test_a_run_that_ends_its_workers_is_a_row_without_figures_and_the_others_finish(
+    run: Run, paperdesk_home: Path, tmp_path: Path
+) -> None:
+    file = written(tmp_path, DEADLY, "deadly.py")
+    text = RULES.format(file=f"{file}:Deadly").replace(', ["2025-05-05", "2025-05-07"]', "")
+    command = ("study", written(tmp_path, text), "--json")
+    with begun_cluster(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as (address, _):
+        rows = run(*command, "--scheduler", address).json["rows"]
+    assert [bool(row["fingerprint"]) for row in rows] == [True, False]
+    assert "has ended several workers" in rows[1]["note"] and not rows[0]["note"]
+    assert all(row["fingerprint"] for row in run(*command).json["rows"])
+
+
+@pytest.mark.slow
+def test_what_was_finished_stays_when_the_scheduler_is_lost(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    file = Path(written(tmp_path, WAITING, "waiting.py"))
+    command = ("study", written(tmp_path, RULES.format(file=f"{file}:Waiting")), "--json")
+    (tmp_path / "wait").touch()
+    with begun_cluster(tmp_path) as (address, process):
+
+        def lose_it() -> None:
+            until(lambda: list(tmp_path.glob("*.at-work")) and journals())
+            process.kill()
+
+        killer = threading.Thread(target=lose_it)
+        killer.start()
+        ended = run(*command, "--scheduler", address)
+        killer.join()
+    assert ended.code == 75 and address in ended.err and ended.err.count("\n") == 1
+    kept = journals()
+    (tmp_path / "wait").unlink()
+    rows = run(*command).json["rows"]
+    assert kept and len(rows) == 4 and all(row["fingerprint"] for row in rows)
+    assert kept.items() <= journals().items()
+
+
+def tls(folder: Path, trusted: str, signed: str) -> dict[str, str]:
+    """Settings of Dask by which somebody trusts one certificate, and has another."""
+    prefix = "DASK_DISTRIBUTED__COMM__"
+    own = {
+        f"{prefix}TLS__{who}__{kind}": str(folder / f"{signed}.{kind.lower()}")
+        for who in ("SCHEDULER", "WORKER", "CLIENT")
+        for kind in ("CERT", "KEY")
+    }
+    return {f"{prefix}REQUIRE_ENCRYPTION": "True", f"{prefix}TLS__CA_FILE": str(folder / f"{trusted}.cert")} | own
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificates")
+def test_a_cluster_with_certificates_refuses_others(paperdesk_home: Path, tmp_path: Path) -> None:
+    for name in ("own", "other"):
+        made = ("-newkey", "rsa:2048", "-nodes", "-subj", "/CN=paperdesk")
+        files = ("-keyout", str(tmp_path / f"{name}.key"), "-out", str(tmp_path / f"{name}.cert"))
+        subprocess.run(["openssl", "req", "-x509", *made, *files], check=True, capture_output=True)
+    file = written(tmp_path, RULE.replace("UPWD", "ORVL"))
+
+    def study(address: str, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "paperdesk", "study", file, "--scheduler", address, "--json"]
+        return subprocess.run(command, check=False, cwd=REPO, env=os.environ | settings, capture_output=True, text=True)
+
+    own = tls(tmp_path, "own", "own")
+    with begun_cluster(tmp_path, "--protocol", "tls", **own) as (address, _):
+        for trusted, signed in (("other", "own"), ("own", "other")):
+            refused = study(address, tls(tmp_path, trusted, signed))
+            assert refused.returncode == 77 and address in refused.stderr and refused.stderr.count("\n") == 1
+        for settings in ({}, own | tls(tmp_path, "none", "own")):  # no certificate, or no file of one
+            faulty = study(address, settings)
+            assert faulty.returncode == 78 and "TLS" in faulty.stderr and faulty.stderr.count("\n") == 1
+        assert not journals()
+        done = study(address, own)
+    assert address.startswith("tls://") and json.loads(done.stdout)["rows"][0]["fingerprint"], done.stderr

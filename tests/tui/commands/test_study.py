@@ -251,3 +251,12 @@ def test_a_symbol_without_data_is_a_row_with_a_note(run: Run, paperdesk_home: Pa
     assert [bool(row["fingerprint"]) for row in rows] == [True, False] and "NONE" in rows[1]["note"]
     lines = lines.replace('"ORVL", ', "")
     assert run("study", written(tmp_path, f"[study]\n{lines}\n")).code == 65
+
+
+def test_a_window_without_sessions_is_a_row_with_a_note(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    weekend = '[["2025-03-08", "2025-03-09"]]'
+    lines = "\n".join(f"{name} = {value}" for name, value in {**BASE, "windows": weekend}.items())
+    assert run("study", written(tmp_path, f"[study]\n{lines}\n")).code == 2
+    lines = lines.replace("]]", '], ["2025-03-03", "2025-03-04"]]')
+    rows = run("study", written(tmp_path, f"[study]\n{lines}\n"), "--json").json["rows"]
+    assert [bool(row["fingerprint"]) for row in rows] == [False, True] and "2025-03-08" in rows[0]["note"]
