@@ -155,9 +155,10 @@ def code_files(references: Iterable[str], kind: Kind) -> tuple[Path, ...]:
             files.update(Path(str(one.__file__)) for one in modules if one is not None and one.__file__)
     if not files:
         return ()  # whatever was imported, it lies beside none
+    folders = tuple(f"{str(file.parent).rstrip(os.sep)}{os.sep}" for file in files)
     others = (one for name, one in tuple(sys.modules.items()) if not name.startswith(_PREFIX))
-    own = (Path(file) for one in others if isinstance(file := getattr(one, "__dict__", {}).get("__file__"), str))
-    beside = (one.resolve() for one in own if one.suffix == ".py" and any(one.is_relative_to(f.parent) for f in files))
+    own = (str(getattr(one, "__dict__", {}).get("__file__")) for one in others)
+    beside = (Path(one).resolve() for one in own if one.endswith(".py") and one.startswith(folders))
     return tuple(sorted(files.union(path for path in beside if not is_installed(path))))
 
 
@@ -216,8 +217,13 @@ def file_named(event: str, named: object) -> str:
     return os.path.realpath(text)
 
 
-def _refuse_own(event: str, arguments: tuple[Any, ...]) -> None:
-    if event not in (*OPENING, *COMMANDS, *_MOVING, _CONNECTED) or not line_at_work():
+def _refuse_own(
+    event: str,
+    arguments: tuple[Any, ...],
+    # Bound here: as the interpreter ends, a module's names go before the hook does.
+    heard: frozenset[str] = frozenset({*OPENING, *COMMANDS, *_MOVING, _CONNECTED}),
+) -> None:
+    if event not in heard or not line_at_work():
         return
     if event == _CONNECTED:
         arguments[0].set_authorizer(_no_attaching)
