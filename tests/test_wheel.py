@@ -143,6 +143,11 @@ def test_an_installed_program_runs_outside_of_the_checkout(installed: Installed,
     assert (version.returncode, version.stdout) == (0, f"paperdesk {VERSION}\n"), version.stderr
     tested = installed.document("backtest", *WINDOW, home=home)
     assert tested["sessions"] == 3 and tested["decisions"]
+
+
+@pytest.mark.slow
+def test_an_installed_desk_and_its_arena_run_outside_of_the_checkout(installed: Installed, tmp_path: Path) -> None:
+    home = tmp_path / "home"
     first, again = (installed.document("--daily", home=home) for _ in range(2))
     assert (first["outcome"], again["outcome"]) == ("done", "nothing to do") and first["decisions"]
     status = installed.document("status", home=home)
@@ -218,7 +223,7 @@ def without(file: Path, away: Path) -> Iterator[None]:
         shutil.move(away, file)
 
 
-@pytest.mark.parametrize(("file", "arguments"), first_of(2, READ))
+@pytest.mark.parametrize(("file", "arguments"), first_of(1, READ))
 def test_a_file_that_was_not_packaged_is_a_bug(
     installed: Installed, file: str, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -227,6 +232,7 @@ def test_a_file_that_was_not_packaged_is_a_bug(
         _is_broken(installed, arguments, tmp_path / "home")
 
 
+@pytest.mark.slow
 def test_a_report_without_its_template_is_a_bug(installed: Installed, tmp_path: Path) -> None:
     installed.document("backtest", "--strategy", "buy-and-hold", *WINDOW, home=tmp_path / "home")
     (record,) = installed.packages.glob("paperdesk-*.dist-info/RECORD")

@@ -120,7 +120,16 @@ def decides(body: dict[str, Any]) -> bool:
     return "recommendation" in json.dumps(body) and not is_preflight(body)
 
 
-@pytest.mark.parametrize("at", ["sending", "sending beside others", "waiting", "deciding"])
+@pytest.mark.parametrize(
+    ("service", "at"),
+    [
+        ("openai", "sending"),
+        ("openai", "deciding"),
+        ("anthropic", "sending beside others"),
+        ("anthropic", "waiting"),
+    ],
+    indirect=["service"],
+)
 def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
     at: str, service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

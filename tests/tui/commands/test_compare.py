@@ -156,7 +156,6 @@ def test_a_difference_below_the_noise_of_repeats_is_none(service: Models, run: R
     runs = (*noisy["runs"], *idle["runs"])
     beside = run("runs", "compare", *runs, "--json").json
     assert beside["floor"] == pytest.approx(found["floor"] * 2**0.5), "single runs are noisier than means of two"
-    assert compared(run, "near:buyer,near:idle", "--repeats", "2")["floor"] == 0, "they answer alike every time"
 
 
 def test_repeats_of_a_backtest_give_the_floor_of_its_lead(service: Models, run: Run) -> None:
@@ -221,7 +220,7 @@ def test_the_sessions_before_and_after_a_cut_off_stand_apart(
     monkeypatch.setenv("OPENAI_BASE_URL", service.openai_url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
     places.config_file().write_text("")
-    window = (*WINDOW[:4], "--from", "2024-05-01", "--to", "2024-06-28")
+    window = (*WINDOW[:4], "--from", "2024-05-01", "--to", "2024-06-11")
     found = run("compare", "--models", "openai:gpt-5-mini,offline", *window, "--yes", "--json").json
     known, rules = found["models"]
     assert known["training_cutoff"] == "2024-05" and rules["training_cutoff"] is None is rules["before_cutoff"]
@@ -234,7 +233,7 @@ def test_the_sessions_before_and_after_a_cut_off_stand_apart(
     assert later["distinguishable"] is None and after["sessions"] < 20, "too few for an interval"
 
     grid = tmp_path / "grid.toml"
-    days = ["03-04", "04-05"], ["05-13", "06-14"], ["06-03", "07-05"], ["06-10", "07-05"]
+    days = ["03-04", "04-01"], ["05-30", "06-04"], ["06-03", "07-02"], ["06-28", "07-02"]
     windows = json.dumps([[f"2024-{day}" for day in two] for two in days])
     grid.write_text(
         '[study]\npresets = ["finvision-no-reflection"]\nmodels = ["openai:gpt-5-mini", "offline"]\n'

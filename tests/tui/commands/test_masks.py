@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,8 @@ def asked(body: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def hidden() -> Mapping[int, Sequence[re.Pattern[str]]]:
+@cache
+def hidden() -> Mapping[int, Collection[str]]:
     """Whatever a level hides of the market of the window and the year before it."""
     listing, history = load_listings()["ORVL"], asyncio.run(MARKET.history("ORVL"))
     texts = " ".join((listing.name, listing.short, listing.city, *listing.products, *listing.partners, "Marit Halvane"))
@@ -88,11 +90,12 @@ def hidden() -> Mapping[int, Sequence[re.Pattern[str]]]:
     days = {history.session(row).isoformat() for row in rows}
     columns = (history.open, history.high, history.low, history.close)
     prices = {f"{column[row] / NANO:.2f}" for row in rows for column in columns}
-    return {1: words(["ORVL"]), 2: words(names), 3: words({*days, "2024", "2025"}), 4: words(prices)}
+    return {1: {"ORVL"}, 2: names, 3: {*days, "2024", "2025"}, 4: prices}
 
 
-def words(found: Sequence[str] | set[str]) -> Sequence[re.Pattern[str]]:
-    return [re.compile(rf"(?<![\w.,]){re.escape(one)}(?![\w%]|[.,]\d)") for one in sorted(found)]
+def is_told(word: str, text: str) -> bool:
+    """True where a text has a word or a number by itself."""
+    return word in text and re.search(rf"(?<![\w.,]){re.escape(word)}(?![\w%]|[.,]\d)", text) is not None
 
 
 def drawn(charts: Sequence[ChartSpec]) -> Iterator[str]:
@@ -149,7 +152,7 @@ def test_nothing_that_a_level_hides_is_sent(
     assert made["settings"]["mask"] == level and not any(one["abstained"] for one in made["decisions"])
     assert bool(pictures) is (vision == "true")
     sent = "\n".join([*texts, *drawn([chart for chart in pictures if chart.symbol != "ABC"])])
-    found = {kind: [p.pattern for p in patterns if p.search(sent)] for kind, patterns in hidden().items()}
+    found = {kind: [word for word in words if is_told(word, sent)] for kind, words in hidden().items()}
     assert {kind for kind, leaked in found.items() if leaked} == set(range(level + 1, 5)), found
 
     # What is recorded is the market as it is, in the decision's words, every agent's answer and its question.
