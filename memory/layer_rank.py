@@ -19,6 +19,9 @@ from memory.presets import Ranking
 from memory.record import Layer, MemoryRecord
 from memory.search import Relevancies, ScaledSearch, Search, WholeSearch
 
+_ROUNDING = 1e-9
+"""More than what a product of matrices in double precision is off by."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
@@ -137,9 +140,13 @@ class LayerRanking:
         relevancy = self._relevancies.of(positions, query)
         composite = self._search.composites(positions, query, relevancy)
         scored = [
-            _Scored(position, self._layer_rows.record(position), gamma, similarity)
-            for position, gamma, similarity in zip(
-                positions.tolist(), composite.tolist(), relevancy.tolist(), strict=True
+            _Scored(position, record, gamma, similarity)
+            for position, record, gamma, similarity in zip(
+                positions.tolist(),
+                self._layer_rows.records(positions),
+                composite.tolist(),
+                relevancy.tolist(),
+                strict=True,
             )
         ]
         return sorted(scored, key=lambda one: one.order)
@@ -150,10 +157,15 @@ class LayerRanking:
             return list(scored[:k])
         positions = np.array([one.position for one in scored], np.intp)
         vectors = self._layer_rows.vectors(positions, self._queries.shape[1])
+        least = self._preset.duplicate_similarity
+        likeness = vectors @ vectors.T
+        for one, other in np.argwhere(np.abs(likeness - least) < _ROUNDING).tolist():
+            # A pair's own sum: the last bits of a product of matrices depend on the shape that it is part of.
+            likeness[one, other] = (vectors[one] * vectors[other]).sum()
+        alike = (likeness >= least).tolist()
         shown: list[int] = []
-        for n, vector in enumerate(vectors):
-            similarity = (vectors[shown] * vector).sum(axis=1)
-            if similarity.max(initial=-1.0) < self._preset.duplicate_similarity:
+        for n, like in enumerate(alike):
+            if not any(like[other] for other in shown):
                 shown.append(n)
                 if len(shown) == k:
                     break

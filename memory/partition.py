@@ -73,6 +73,10 @@ class Partition:
         ]
         return np.array(fits, np.bool_)[self._match_codes[: self.size]]
 
+    def has(self, kinds: Collection[str] | None) -> bool:
+        """False where no record was ever of one of these kinds."""
+        return kinds is None or any(kind in kinds for kind, _ in self._codes)
+
     def available(self, now: float) -> Mask:
         """Mask of the rows whose record can be recalled at a step, of whatever kind."""
         return self.alive & (self.column(AVAILABLE) <= now)
@@ -195,7 +199,7 @@ class LayerRows:
         self.preset = preset
         self.layer = layer
         self.now = now
-        self.parts = [part for part in parts if part.size]
+        self.parts = [part for part in parts if part.size and part.has(kinds)]
         self.starts = np.cumsum([0, *(part.size for part in self.parts)])
         self.rule: LayerRule = preset.rule(layer)
         self._kinds = kinds
@@ -254,10 +258,11 @@ class LayerRows:
         # A row's own sum, not a matrix product, whose last bits depend on the shape it is part of.
         return np.asarray((self.vectors(positions, len(query)) * query.astype(np.float64)).sum(axis=1))
 
-    def record(self, position: int) -> MemoryRecord:
-        """The record at a position."""
-        part = int(np.searchsorted(self.starts, position, "right")) - 1
-        return self.parts[part].records[int(position - self.starts[part])]
+    def records(self, positions: Rows) -> Iterator[MemoryRecord]:
+        """The records at positions."""
+        numbers = np.searchsorted(self.starts, positions, "right") - 1
+        rows = positions - self.starts[numbers]
+        return (self.parts[number].records[row] for number, row in zip(numbers.tolist(), rows.tolist(), strict=True))
 
     def _scored(self, part: Partition, rows: Rows) -> tuple[Floats, Floats]:
         recency = formulas.recencies(self.now, part.column(RECENCY_STEP)[rows], self.rule.stability)

@@ -135,8 +135,11 @@ class LayeredMemory:
         texts = {name: text for name, text in queries.items() if text.strip()}
         if not texts and self.preset.ranking is Ranking.RELEVANCY:
             return dict.fromkeys(self.preset.layers, ())
-        # Without a query recent and important records come, with relevancy 0.
-        vectors = self.embedder.embed(list(texts.values())) if texts else np.zeros((1, self.embedder.dimension))
+        lexical = bool(texts) and self.preset.relevancy is Relevancy.LEXICAL
+        fuses = self.embedder.id != HashEmbedder.id
+        # Without a query recent and important records come, with relevancy 0; where words alone count, no vector does.
+        embeds = bool(texts) and (fuses or not lexical)
+        vectors = self.embedder.embed(list(texts.values())) if embeds else np.zeros((1, self.embedder.dimension))
         vectors = vectors.astype(np.float32, copy=False)
         if not np.isfinite(vectors).all():
             raise InvalidRecord(f"recall of {symbol}: a query's vector is not finite; check the embedder")
@@ -144,7 +147,7 @@ class LayeredMemory:
         recalled: dict[Layer, tuple[Hit, ...]] = {}
         parts = {layer: index.partitions(owner, (symbol, MARKET), layer) for layer in self.preset.layers}
         corpus = None
-        if texts and self.preset.relevancy is Relevancy.LEXICAL:
+        if lexical:
             every = [part for some in parts.values() for part in some]
             corpus = Corpus([part.terms() for part in every], [part.available(min(now, known_by)) for part in every])
         for layer in self.preset.layers:
@@ -153,7 +156,7 @@ class LayeredMemory:
                 vectors,
                 corpus=corpus,
                 texts=tuple(texts.values()),
-                fuses=self.embedder.id != HashEmbedder.id,
+                fuses=fuses,
             )
             recalled[layer] = ranking.ranked(tuple(texts) or ("",), self.taken(layer, k), labelled and bool(texts))
         return recalled
