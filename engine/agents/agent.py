@@ -302,7 +302,7 @@ def _plain_lines(text: str) -> str:
 
 
 def _not_empty(text: str) -> str:
-    if not count_words(text):
+    if not any(c.isalnum() for c in text):
         raise ValueError("must not be empty")
     return text
 

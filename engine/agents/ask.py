@@ -25,6 +25,7 @@ from engine.domain.model_call import (
     AnswerRecord,
     FailureKind,
     Message,
+    ModelKind,
     ModelRequest,
     ModelResult,
     ModelSettings,
@@ -125,6 +126,11 @@ class Asker:
         """All models that an agent asks, for some owner or other."""
         own = [model for key, model in self.models.items() if agent_of(key) == agent and key != agent]
         return [self.model_of(agent), *own]
+
+    @property
+    def asks_rules_alone(self) -> bool:
+        """True where every model is the rules."""
+        return all(model.spec == ModelKind.OFFLINE for model in self.models.values())
 
     def settings_of(self, agent: str) -> ModelSettings:
         """The settings of an agent's questions."""

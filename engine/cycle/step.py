@@ -195,8 +195,8 @@ class StepContext:
         return finding_of(name or view.question or agent.name, await self.reply(agent, view), learned)
 
     async def reply(self, agent: Agent[V, A], view: V) -> Reply[A]:
-        """An agent's reply; publishes that the step has begun, and looks its figures up in its sources. Raises what has
-        failed elsewhere in the batch."""
+        """An agent's reply; publishes that the step has begun, and looks its figures up in its sources, which rules
+        that answer everything leave alone: theirs are computed. Raises what has failed elsewhere in the batch."""
         if self.failed:
             raise self.failed[0]
         turn = self.turn
@@ -211,7 +211,7 @@ class StepContext:
             )
         )
         reply = await self.asker.ask(agent, view, self.preset.about(self.symbol), self.preset.currency)
-        if agent.name != self._deciding:
+        if agent.name != self._deciding and not self.asker.asks_rules_alone:
             self.sources.add(agent.name, view, reply, by_rules=self._asks_rules(agent.name))
         return reply
 

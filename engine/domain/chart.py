@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 from engine.domain.json_text import to_json
 
@@ -54,7 +54,7 @@ class Marker:
     price: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ChartSpec:
     """All content of a chart of a market.
 
@@ -77,33 +77,18 @@ class ChartSpec:
 
     def fingerprint(self) -> str:
         """SHA-256 over the chart's data: equal charts, equal fingerprints."""
-        return _written(_ByIdentity(self))[0]
+        return self._written[0]
 
     def text(self) -> str:
         """The chart as JSON, which its fingerprint is made of."""
-        return _written(_ByIdentity(self))[1]
+        return self._written[1]
 
-
-class _ByIdentity:
-    """A key that equals itself alone: 0.0 and -0.0 are equal numbers and are written differently."""
-
-    __slots__ = ("chart",)
-
-    def __init__(self, chart: ChartSpec) -> None:
-        self.chart = chart
-
-    def __hash__(self) -> int:
-        return id(self.chart)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and other.chart is self.chart
-
-
-@lru_cache(maxsize=64)
-def _written(itself: _ByIdentity) -> tuple[str, str]:
-    # A chart is asked for it by the prompt, the model and the journal: thousands of numbers are written once for all.
-    text = to_json(itself.chart)
-    return hashlib.sha256(text.encode()).hexdigest(), text
+    @cached_property
+    def _written(self) -> tuple[str, str]:
+        # A chart is asked for it by the prompt, the model and the journal: thousands of numbers are written once for
+        # all.
+        text = to_json(self)
+        return hashlib.sha256(text.encode()).hexdigest(), text
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Literal
 
 from engine.domain.chart import ChartSpec
@@ -75,7 +76,11 @@ class Message:
 
 def prompt_hash(system: str, messages: Sequence[Message]) -> str:
     """SHA-256 of a question, charts by fingerprint: equal questions have equal hashes."""
-    turns = [[m.role, m.text, [chart.fingerprint() for chart in m.charts]] for m in messages]
+    return _hash_of(system, tuple((m.role, m.text, tuple(chart.fingerprint() for chart in m.charts)) for m in messages))
+
+
+@lru_cache(maxsize=16)  # the asker wants it as well as the model
+def _hash_of(system: str, turns: tuple[tuple[str, str, tuple[str, ...]], ...]) -> str:
     return hashlib.sha256(json.dumps([system, turns], separators=(",", ":")).encode()).hexdigest()
 
 

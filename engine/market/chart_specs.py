@@ -18,8 +18,11 @@ from engine.market.indicators import Floats, bollinger, kdj, macd, prices, rsi, 
 
 TABLE_ROWS = 20
 """Sessions of the table: a trading month."""
+_DRAWN = 128
+"""Charts that are kept for whoever looks at the same bars next: symbols that are analysed side by side."""
 
 
+@lru_cache(maxsize=_DRAWN)
 def kline_chart(symbol: Symbol, bars: PriceHistory, show: int) -> ChartSpec:
     """The last `show` sessions as candles with moving averages, Bollinger bands, volume, RSI, MACD and KDJ.
 
@@ -54,6 +57,7 @@ def kline_chart(symbol: Symbol, bars: PriceHistory, show: int) -> ChartSpec:
     )
 
 
+@lru_cache(maxsize=_DRAWN)
 def indicator_table(bars: PriceHistory) -> IndicatorTable:
     """The figures of the last sessions, computed over all bars given."""
     first = max(0, len(bars) - TABLE_ROWS)

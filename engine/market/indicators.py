@@ -206,9 +206,9 @@ def _smoothed(values: Floats, alpha: float, seed: float | None = None) -> Floats
     return result
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=256)
 def _steps(values: bytes, alpha: float, level: float) -> Floats:
-    """The levels after each value. Chart, tools and reflections of one decision ask for those of the same window."""
+    """The levels after each value. Chart and tools of one decision ask for those of the same window."""
     # A plain loop over floats beats numpy where each value needs the one before it.
     steps = []
     for x in np.frombuffer(values).tolist():

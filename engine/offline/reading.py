@@ -300,6 +300,7 @@ def salient_words(texts: Iterable[str], count: int, skip: Iterable[str] = ()) ->
     return [spelled[low] for low in sorted(best, key=order.__getitem__)]
 
 
+@lru_cache(maxsize=8192)  # the same sentences are read day after day
 def clean(sentence: str, limit: int = 280) -> str:
     """A sentence without the marks of lists and of bold print, cut between two words where it is too long."""
     return plain(_LIST_MARKS.sub("", sentence), limit)

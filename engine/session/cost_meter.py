@@ -38,8 +38,21 @@ class CostMeter:
     def __init__(
         self, spec: str, training_cutoff: str = "", prices_as_of: str = "", clock: Clock | None = None
     ) -> None:
-        self.use = ModelUse(spec=spec, training_cutoff=training_cutoff, prices_as_of=prices_as_of)
+        self._use = ModelUse(spec=spec, training_cutoff=training_cutoff, prices_as_of=prices_as_of)
         self._clock = clock
+        self._calls: list[CallCost] = []
+
+    @property
+    def use(self) -> ModelUse:
+        """The sum so far: calls are added up when somebody asks."""
+        calls, self._calls = self._calls, []
+        groups: dict[tuple[str, str, str], list[CallCost]] = {}
+        for call in calls:
+            groups.setdefault((call.line, call.model, call.month), []).append(call)
+        for (line, model, month), group in groups.items():
+            use = _use(model, group)
+            self._add(replace(use, agents={line: use}, models={model: use}, months={month: use} if month else {}))
+        return self._use
 
     def count(self, record: AnswerRecord) -> None:
         """Add one call. The cost of a run is unknown (None) once that of one call is."""
@@ -77,12 +90,7 @@ class CostMeter:
 
     def restore(self, calls: Iterable[CallCost]) -> None:
         """Add what the run had asked before it was killed, or waited."""
-        groups: dict[tuple[str, str, str], list[CallCost]] = {}
-        for call in calls:
-            groups.setdefault((call.line, call.model, call.month), []).append(call)
-        for (line, model, month), group in groups.items():
-            use = _use(model, group)
-            self.add(replace(use, agents={line: use}, models={model: use}, months={month: use} if month else {}))
+        self._calls.extend(calls)
 
     def add_vectors(self, use: ModelUse) -> None:
         """Add calls of an embedder, under a name of their own beside the agents'."""
@@ -90,9 +98,13 @@ class CostMeter:
         self.add(replace(use, agents={VECTORS: use}, models={use.spec: use}, months=months))
 
     def add(self, use: ModelUse) -> None:
-        """Add the use of models, part by part."""
-        own = self.use
-        self.use = replace(
+        """Add the use of models, part by part, after the calls so far."""
+        self._use = self.use
+        self._add(use)
+
+    def _add(self, use: ModelUse) -> None:
+        own = self._use
+        self._use = replace(
             _sum(own, use),
             agents=_joined(own.agents, use.agents),
             models=_joined(own.models, use.models),

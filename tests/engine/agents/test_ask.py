@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,7 @@ async def test_equal_questions_have_equal_hashes_and_any_difference_shows() -> N
         await desk.asker.ask(CHART, view)
         return desk.records[0].prompt_hash
 
-    other = ChartSpec(**{name: getattr(PICTURE, name) for name in PICTURE.__slots__} | {"lines": (Line("a", (2.0,)),)})
+    other = replace(PICTURE, lines=(Line("a", (2.0,)),))
     changed = ChartView("MSFT", date(2023, 6, 1), "desk", other, CHART_VIEW.table)
     assert await hashed(CHART_VIEW) == await hashed(CHART_VIEW)
     assert len({await hashed(CHART_VIEW), await hashed(changed), await hashed(CHART_VIEW, False)}) == 3
