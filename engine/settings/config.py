@@ -241,7 +241,7 @@ class ModelsConfig(_Section):
 class BudgetConfig(_Section):
     """Limits of what models may cost."""
 
-    usd_per_day: Decimal = Field(Decimal(5), ge=0)
+    usd_per_day: Decimal = Field(Decimal(5), ge=0, le=LARGEST_CASH)
     """Dollars that the models of a desk may cost in a day (UTC); a run that reaches it ends, its session stays due."""
     ask_above: Decimal = Field(Decimal(1), ge=0)
     """Dollars of a forecast above which backtest and bench ask before they run; --yes answers."""

@@ -26,6 +26,7 @@ from tui.screens.frame import JumpScreen
 from tui.screens.order_ticket import SideChoice
 from tui.set_up.first_configuration import new_account
 from tui.set_up.set_up_offer import SetUpOffer
+from tui.settings.invocation import Invocation
 from tui.settings.keys import KEYS, SCREENS, WHY, hints
 from tui.widgets.navigation_bars import PALETTE, Hints
 from tui.widgets.screen_bars import ErrorBar
@@ -207,7 +208,7 @@ async def test_a_paid_run_is_left_by_a_click(running: Running, tmp_path: Path) -
 
 
 async def test_the_keys_of_the_error_bar_can_be_clicked(running: Running, tmp_path: Path) -> None:
-    desk, account = FakeDesk(tmp_path, breaks=True), new_account(tmp_path / "config.toml")
+    desk, account = FakeDesk(tmp_path, breaks=True), new_account(Invocation(config_file=str(tmp_path / "config.toml")))
     mends = SetUpOffer("Keys", "", lambda: account, error=" ", hint="enter API keys")
     async with running(desk=desk, set_up=mends) as pilot:
         strip = pilot.app.screen.query_one(ErrorBar)

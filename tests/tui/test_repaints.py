@@ -24,6 +24,7 @@ from tui.screens.order_ticket import OrderTicket
 from tui.screens.set_up import SetUpScreen
 from tui.screens.symbol_search import SymbolSearchScreen
 from tui.set_up.first_configuration import new_account
+from tui.settings.invocation import Invocation
 from tui.view.market_view import at_prices
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
@@ -159,7 +160,7 @@ async def test_the_field_that_is_typed_into_is_seen(running: Running, size: tupl
             await until(pilot, lambda: wholly_seen(pilot, app.focused))
             assert isinstance(app.focused, Input) and "x" in app.focused.value
             await pilot.press("escape")
-        app.push_screen(SetUpScreen(new_account(tmp_path / "config.toml")))
+        app.push_screen(SetUpScreen(new_account(Invocation(config_file=str(tmp_path / "config.toml")))))
         for text in ("first", "key", "secret", "AAA", "no model"):
             await until(
                 pilot, lambda: bool(app.screen.query(Input)) and wholly_seen(pilot, app.screen.query_one(Input))

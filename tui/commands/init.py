@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from engine.errors import ConfigError, PaperdeskError
+from engine.domain.market import has_crypto_among_shares
+from engine.errors import ConfigError, DataError, PaperdeskError
 from engine.settings import places
 from engine.settings.keys import write_private
 from tui.set_up.first_configuration import (
-    MODELS,
-    amount,
-    close_note,
-    data_folder,
-    desk_name,
+    CRYPTO_AMONG_SHARES,
+    desk_question,
     known_symbols,
-    model_spec,
-    preset_name,
+    model_question,
     proposed_model,
     symbols_of,
     with_answers,
 )
+from tui.set_up.set_up import Question
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
@@ -63,8 +62,8 @@ def init_command(invocation: Invocation, yes: bool) -> None:
         write_private(file, text)
     except ConfigError as error:
         raise ConfigError(f"{error}: name another with --config") from None
-    note = close_note(symbols_of(answers.get("desk.symbols", "")))
-    document = {"schema": SCHEMA, "file": str(file), "notes": [note] if note else []}
+    mixed = has_crypto_among_shares(symbols_of(answers.get("desk.symbols", "")))
+    document = {"schema": SCHEMA, "file": str(file), "notes": [CRYPTO_AMONG_SHARES] if mixed else []}
     show_document(document, lambda: _written(document))
 
 
@@ -79,27 +78,46 @@ def _ask(desk: str | None) -> dict[str, str]:
     from engine.preset import preset_names
     from engine.settings.config import Config
 
-    defaults = Config()
-    presets = ", ".join(preset_names())
-    answers = {"desk.name": _prompt("Name of the desk", desk or defaults.desk.name, desk_name)}
-    answers["data.folder"] = _prompt("Data folder (empty: the generated demo market)", "", data_folder)
-    answers["desk.symbols"] = _prompt(
-        "Symbols, with commas" + ("" if answers["data.folder"] else " (empty: the demo's)"),
-        "",
-        lambda text: known_symbols(text, answers["data.folder"]),
-    )
-    answers["desk.preset"] = _prompt(f"Preset ({presets})", defaults.desk.preset, preset_name)
-    answers["desk.cash"] = _prompt("Paper money to begin with", str(defaults.desk.cash), amount)
-    answers["models.default"] = _prompt(f"Model (offline, {MODELS})", proposed_model(None), model_spec)
+    defaults = Config().desk
+    answers: dict[str, str] = {}
+
+    def ask(question: Question) -> None:
+        def checked(text: str) -> str:
+            try:
+                return question.checked(text.strip())
+            except PaperdeskError as error:
+                raise click.UsageError(str(error)) from None
+
+        text, proposed = question.text.rstrip("."), question.proposed
+        answers[question.key] = click.prompt(
+            text, default=proposed, value_proc=checked, show_default=bool(proposed), err=True
+        )
+
+    ask(desk_question(desk or defaults.name))
+    text = "Data folder (empty: the generated demo market)"
+    ask(Question(key="data.folder", text=text, check=_data_folder))
+    folder = answers["data.folder"]
+    text = "Symbols, with commas" + ("" if folder else " (empty: the demo's)")
+    ask(Question(key="desk.symbols", text=text, check=partial(_symbols, folder=folder)))
+    text = f"Preset ({', '.join(preset_names())})"
+    ask(Question(key="desk.preset", text=text, proposed=defaults.preset, check=_preset))
+    ask(Question(key="desk.cash", text="Paper money to begin with", proposed=str(defaults.cash)))
+    ask(model_question(proposed_model(None)))
     return answers
 
 
-def _prompt(question: str, default: str, check: Callable[[str], str]) -> str:
-    def checked(text: str) -> str:
-        try:
-            return check(text.strip())
-        except PaperdeskError as error:
-            raise click.UsageError(str(error)) from None
+def _data_folder(text: str) -> str:
+    if text and not (Path(text).expanduser() / "prices").is_dir():
+        raise DataError(f"{text} has no prices folder; name a data folder, or nothing")
+    return text and str(Path(text).expanduser().absolute())
 
-    answer: str = click.prompt(question, default=default, value_proc=checked, show_default=bool(default), err=True)
-    return answer
+
+def _symbols(text: str, folder: str) -> str:
+    return known_symbols(text, folder) if text or folder else ""
+
+
+def _preset(text: str) -> str:
+    from engine.preset import load_preset
+
+    load_preset(text)
+    return text

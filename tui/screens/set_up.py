@@ -27,6 +27,8 @@ from tui.shell.subcommand import CommandFailed, run_command
 
 NARROW = 90
 """Columns from which the answers stand beside the question."""
+TRIED = ("Configuration", "Keys", "Broker", "Models", "Services")
+"""Areas of the doctor's findings in which a failed check refuses the answers."""
 
 
 class SetUpScreen(ShowsFailures, Dialog[None]):
@@ -42,7 +44,7 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         """`set_up` has the questions, and writes the answers."""
         super().__init__()
         self._set_up = set_up
-        self._answers: dict[str, str] = {}
+        self._answers = dict(set_up.known)
         self._at = 0
         self._lines: list[tuple[str, str]] = []
         self._working = self._ready = False
@@ -91,7 +93,7 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         if question is None:
             return
         try:
-            self._answers[question.key] = question.check(event.value.strip() or self._proposed(question))
+            self._answers[question.key] = question.checked(event.value.strip() or self._proposed(question))
         except PaperdeskError as error:
             self.query_one("#complaint", Static).update(str(error))
             self.add_class("-told")
@@ -188,7 +190,7 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         """Reach the account and the models. Raises SetUpRefused."""
         self._say("reaching the account", "")
         found = await self._command(options, "doctor", "--connect", answers=(0, 1))
-        wrong = [one for one in found["checks"] if one["state"] == "fail" and self._set_up.refused_by(one["area"])]
+        wrong = [one for one in found["checks"] if one["state"] == "fail" and one["area"] in TRIED]
         self._lines.pop()
         if wrong:
             first, *others = wrong

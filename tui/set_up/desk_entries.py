@@ -1,4 +1,4 @@
-"""Form for what a configured desk lacks: its keys, tried and kept in the file that its owner alone can read, or its
+"""Forms for what a configured desk lacks: its keys, tried and kept in the file that its owner alone can read, or its
 symbols, written into its configuration."""
 
 from __future__ import annotations
@@ -15,13 +15,8 @@ from engine.errors import ConfigError
 from engine.settings import places
 from engine.settings.edit import change_value
 from engine.settings.keys import keep_keys, stored_keys
-from tui.set_up.first_configuration import (
-    ACCOUNT_KEYS,
-    SYMBOLS,
-    known_symbols,
-    model_key,
-)
-from tui.set_up.set_up import Answers, Question, SetUp, checked_key, keys_of
+from tui.set_up.first_configuration import ACCOUNT_KEYS, SYMBOLS, known_symbols, model_key, priced_symbols
+from tui.set_up.set_up import Answers, SetUp, keys_of
 
 if TYPE_CHECKING:
     from tui.settings.invocation import Invocation
@@ -43,8 +38,7 @@ def key_entry(invocation: Invocation) -> SetUp:
         given = f"its keys are given by the environment: {', '.join(needed)}"
         raise ConfigError(given if needed else "this configuration needs no key")
     account = {one.key: one for one in ACCOUNT_KEYS}
-    questions = (account.get(name) or model_key(name) for name in needed if name in own)
-    requested = tuple(_keeping(one, kept.get(one.key, "")) for one in questions)
+    requested = tuple(account.get(name) or model_key(name) for name in needed if name in own)
     return SetUp(
         title="API keys of this desk",
         end="The account and the models are tested; then the keys are saved, readable only by you.",
@@ -52,8 +46,8 @@ def key_entry(invocation: Invocation) -> SetUp:
         questions=lambda answers: requested,
         keep=_keep_keys,
         cycle=False,
+        known={name: kept[name] for name in own if name in kept},
         options=lambda answers, folder: invocation.options,
-        refused_by=lambda area: area in ("Keys", "Broker", "Models", "Services"),
     )
 
 
@@ -65,28 +59,14 @@ def _keep_keys(answers: Answers) -> Iterator[Path]:
     yield places.keys_file()
 
 
-def _keeping(question: Question, kept: str) -> Question:
-    """Have enter alone keep the key that is there."""
-    if not kept:
-        return question
-    return replace(
-        question,
-        text=f"{question.text} Enter keeps the current one.",
-        check=lambda text: checked_key(text or kept),
-    )
-
-
 def symbol_entry(invocation: Invocation) -> SetUp:
     """Ask for the symbols of a desk, from its data folder where it has one. Raises ConfigError."""
-    folder = invocation.load().config.data.folder
-    file = invocation.file
-    asked = SYMBOLS
+    folder, file, asked = invocation.load().config.data.folder, invocation.file, SYMBOLS
     if folder is not None:
-        there = sorted(path.stem for path in (Path(folder).expanduser() / "prices").glob("*.csv"))
+        there = priced_symbols(folder)
         shares = [symbol for symbol in there if not is_crypto(symbol)]  # among which crypto would move the close
-        asked = replace(
-            asked, proposed=",".join((shares or there)[:PROPOSED]), check=partial(known_symbols, folder=folder)
-        )
+        proposed = ",".join((shares or there)[:PROPOSED])
+        asked = replace(asked, proposed=proposed, check=partial(known_symbols, folder=folder))
 
     def keep(answers: Answers) -> Iterator[Path]:
         change_value(file, SYMBOLS.key, answers[SYMBOLS.key])

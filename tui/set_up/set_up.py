@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from engine.errors import ConfigError
+from engine.settings.edit import change_value
 
 Answers = Mapping[str, str]
 
@@ -19,19 +21,32 @@ class Question:
     name: in the list of answers.
     text: the question, with what the answer is for.
     proposed: the answer that enter gives.
-    check: returns the answer as it is kept, or raises a PaperdeskError.
+    check: returns the answer as it is kept, or raises a PaperdeskError; without one the configuration has to take it.
     """
 
     key: str
-    name: str
+    name: str = ""
     text: str
     proposed: str = ""
-    check: Callable[[str], str]
+    check: Callable[[str], str] | None = None
 
     @property
     def secret(self) -> bool:
         """True for a key, which is never shown."""
         return self.key.isupper()
+
+    def checked(self, text: str) -> str:
+        """The answer as it is kept. Raises a PaperdeskError."""
+        if self.check is not None:
+            return self.check(text)
+        if not self.secret:
+            with TemporaryDirectory(prefix="paperdesk-") as folder:
+                change_value(Path(folder) / "config.toml", self.key, text)
+        elif not text:
+            raise ConfigError("a key is needed: paste it here")
+        elif not text.isprintable() or " " in text:
+            raise ConfigError("a key has no spaces: copy it again, without anything else")
+        return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +59,9 @@ class SetUp:
     questions: all questions; later ones follow from the answers so far.
     keep: writes the answers; gives each file once it is there. Raises ConfigError.
     cycle: True where the desk's first cycle may follow.
+    known: the keys that are there already, which enter alone keeps.
     options: the global options of a command that tries the answers; files may be written into the folder. None where
         nothing is tried. Raises ConfigError, and OSError for such a file.
-    refused_by: True where a failed check of an area of the doctor's findings refuses the answers.
     symbols: symbols whose prices are fetched; a configured desk's next cycle fetches what it needs.
     """
 
@@ -56,20 +71,11 @@ class SetUp:
     questions: Callable[[Answers], Sequence[Question]]
     keep: Callable[[Answers], Iterator[Path]]
     cycle: bool
+    known: Answers = field(default_factory=dict)
     options: Callable[[Answers, Path], tuple[str, ...]] | None = None
-    refused_by: Callable[[str], bool] = lambda area: True
     symbols: Callable[[Answers], Sequence[str]] = lambda answers: ()
 
 
-def checked_key(text: str) -> str:
-    """Return a key as it is kept. Raises ConfigError."""
-    if not text:
-        raise ConfigError("a key is needed: paste it here")
-    if not text.isprintable() or " " in text:
-        raise ConfigError("a key has no spaces: copy it again, without anything else")
-    return text
-
-
-def keys_of(answers: Mapping[str, str]) -> dict[str, str]:
+def keys_of(answers: Answers) -> dict[str, str]:
     """The keys among the answers, by environment variable."""
     return {key: value for key, value in answers.items() if key.isupper()}

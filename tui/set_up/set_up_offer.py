@@ -1,10 +1,11 @@
-"""The set-up that the palette offers: of a new account, or of what a configured desk lacks, API keys or symbols."""
+"""The set-ups that the palette offers: of a new account, or of what a configured desk lacks, API keys or symbols."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from engine.errors import NO_DESK_SYMBOLS
@@ -12,8 +13,6 @@ from engine.settings import places
 from engine.settings.config_sources import read_sources
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tui.set_up.set_up import SetUp
     from tui.settings.invocation import Invocation
 
@@ -55,37 +54,26 @@ def offered(invocation: Invocation) -> SetUpOffer:
     symbols = SetUpOffer(
         "Choose the symbols of this desk",
         "which it trades, kept in the configuration",
-        partial(_symbols, invocation),
+        partial(_begin, "desk_entries:symbol_entry", invocation),
         error=NO_DESK_SYMBOLS,
         hint="choose symbols",
     )
     keys = SetUpOffer(
         "Enter the API keys of this desk",
         "of the account and the models, in a file only you can read",
-        partial(_keys, invocation),
+        partial(_begin, "desk_entries:key_entry", invocation),
         error=str(places.keys_file()),
         hint="enter API keys",
         others=(symbols,),
     )
     if read_sources(invocation.file).values.get("broker", {}).get("kind", SIMULATED) != SIMULATED:
         return keys
-    account = partial(_new_account, invocation.file)
+    account = partial(_begin, "first_configuration:new_account", invocation)
     return SetUpOffer("Set up a paper account", "keys, symbols, budget, first cycle", account, others=(symbols, keys))
 
 
-def _keys(invocation: Invocation) -> SetUp:
-    from tui.set_up.desk_entries import key_entry
-
-    return key_entry(invocation)
-
-
-def _symbols(invocation: Invocation) -> SetUp:
-    from tui.set_up.desk_entries import symbol_entry
-
-    return symbol_entry(invocation)
-
-
-def _new_account(file: Path) -> SetUp:
-    from tui.set_up.first_configuration import new_account
-
-    return new_account(file)
+def _begin(entry: str, invocation: Invocation) -> SetUp:
+    """Prepare a set-up, whose module comes with much of the engine."""
+    module, _, name = entry.partition(":")
+    set_up: SetUp = getattr(import_module(f"tui.set_up.{module}"), name)(invocation)
+    return set_up

@@ -16,6 +16,7 @@ from engine.settings.config import Config, load_config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 from tests.tui.commands.conftest import Run, contents
 from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES, example, new_account, with_answers
+from tui.settings.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
 PRICES = "date,open,high,low,close,adj_close,volume\n2024-01-02,10,12,9,11,11,100\n2024-01-03,11,12,10,11.5,11.5,90\n"
@@ -78,7 +79,7 @@ def test_answers_are_asked_for_again_until_they_can_be_used(
         "finvizion",
         "finvision",
         "-5",
-        "50,000",
+        "50000",
     ]
     answers += ["openai", "openai:gpt-5"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
@@ -92,7 +93,7 @@ def test_answers_are_asked_for_again_until_they_can_be_used(
         "no prices folder",
         "MSFT has no prices",
         "did you mean finvision?",
-        "above zero",
+        "greater than 0",
     ):
         assert complaint in said.err
 
@@ -275,7 +276,9 @@ def test_a_set_up_proposes_a_model_that_answers_on_this_machine(
 ) -> None:
     at_home.models = ["nomic-embed-text", "qwen3:8b", "llama4"]
     assert initialised(run, monkeypatch, paperdesk_home) == "lmstudio:qwen3:8b"
-    (asked,) = [one for one in new_account(Path("unused")).questions({}) if one.key == "models.default"]
+    (asked,) = [
+        one for one in new_account(Invocation(config_file="unused")).questions({}) if one.key == "models.default"
+    ]
     assert asked.proposed == "lmstudio:qwen3:8b"
     at_home.models = []
     assert initialised(run, monkeypatch, paperdesk_home) == "offline"
