@@ -27,7 +27,7 @@ from engine.settings import places
 from tui.app.shutdown import terminal_is_gone
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
-from tui.settings.app_settings import THEMES, THEMES_OF_256, AppSettings, keep_theme
+from tui.settings.app_settings import THEMES, THEMES_OF_256, AppSettings
 from tui.settings.invocation import DEFAULT
 from tui.settings.keys import DESK, KEYS, OPS, SCREENS
 from tui.settings.pixels import Pixels
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
-    from textual.theme import Theme
 
     from engine.reports.documents.opening import Stop
     from tui.app.announcement import Announcer
@@ -250,7 +249,6 @@ class PaperdeskApp(App[str]):
 
     def on_mount(self) -> None:
         """Start the engine once the desk has been painted."""
-        self.theme_changed_signal.subscribe(self, self._keep_theme)
         self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
         self.call_after_refresh(self.run_worker, self._begin_with_engine)
 
@@ -259,15 +257,6 @@ class PaperdeskApp(App[str]):
         self.settings = replace(settings, eight_bit=self.settings.eight_bit)
         self.set_keymap(settings.keymap)
         self.theme = settings.theme
-
-    def _keep_theme(self, theme: Theme) -> None:
-        """Keep the theme that was chosen, unless the configuration sets one."""
-        if not self.settings.configured:
-            keep_theme(theme.name)
-        elif theme.name != self.settings.theme:
-            self.notify(
-                f"until restart: the next start takes {self.settings.theme}, as {self.settings.theme_origin} says"
-            )
 
     async def _begin_with_engine(self) -> None:
         await asyncio.to_thread(lambda: [import_module(name) for name in AFTER_FIRST_PAINT])

@@ -42,7 +42,8 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
         yield SystemCommand("Copy the last action as a command", desk.last_command, copy)
     meaning = "the desk in six steps, to the trail of a decision"
     yield SystemCommand("Tour", meaning, partial(app.call_later, begin_tour, app, desk))
-    yield SystemCommand("Theme", "Choose the colours", app.action_change_theme)
+    if not desk.settings.read_only:
+        yield SystemCommand("Theme", "Choose the colours", partial(_choose_theme, app))
 
 
 async def begin_tour(app: App[str], desk: DeskApp) -> None:
@@ -51,6 +52,12 @@ async def begin_tour(app: App[str], desk: DeskApp) -> None:
 
     desk.demo.leave()
     await Tour(app, desk.bridge).begin()
+
+
+def _choose_theme(app: App[str]) -> None:
+    from tui.screens.settings import choose
+
+    choose(app, "app.theme")
 
 
 def _play(bridge: Bridge, speed: int) -> None:

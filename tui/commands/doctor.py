@@ -174,7 +174,7 @@ def _app_findings(loaded: Loaded) -> Iterator[Finding]:
     except ConfigError as error:
         yield Finding("App", "settings", FAIL, str(error))
         return
-    yield Finding("App", "theme", OK, f"{settings.theme} ({settings.theme_origin})")
+    yield Finding("App", "theme", OK, f"{settings.theme} ({loaded.origins.get('app.theme', 'default')})")
     own = ", ".join(f"{key.id} {key.shown}" for key in settings.keys if key.id in settings.keymap)
     yield Finding("App", "keys", OK, own or "those of the help")
     if settings.read_only:

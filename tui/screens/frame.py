@@ -370,9 +370,9 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
 
     def action_model(self) -> None:
         """Choose the model of the desk, or of an agent."""
-        from tui.screens.settings import choose_model
+        from tui.screens.settings import choose
 
-        choose_model(self.app)
+        choose(self.app)
 
     def action_help(self) -> None:
         """Show what can be done here, and do what is chosen."""

@@ -83,14 +83,14 @@ async def take_over(desk: DeskApp) -> None:
     desk.take_settings(await to_thread(checked_settings, desk.invocation))
 
 
-def choose_model(app: App[str]) -> None:
-    """Choose the model of the desk, or of an agent."""
+def choose(app: App[str], key: str = "") -> None:
+    """Choose the value of a setting; without one it is the model of the desk, or of an agent."""
 
     def chosen(written: tuple[str, Sequence[str]] | None) -> None:
         if written:
             report_action(app, written[0], *written[1])
 
-    app.push_screen(ChoiceScreen(), chosen)
+    app.push_screen(ChoiceScreen(key), chosen)
 
 
 class ChoiceScreen(PickScreen[tuple[str, Sequence[str]]]):
@@ -99,12 +99,13 @@ class ChoiceScreen(PickScreen[tuple[str, Sequence[str]]]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "next", "Next", show=False, priority=True)]
     COLUMNS = VALUES
-    EMPTY = "looking for models"
+    EMPTY = "reading the configuration"
 
-    def __init__(self, value: ConfigValue | None = None) -> None:
-        """`value` is the one that is changed; without one it is a model, the desk's or after tab an agent's."""
+    def __init__(self, key: str = "") -> None:
+        """`key` is the setting that is changed; without one it is a model, the desk's or after tab an agent's."""
         super().__init__()
-        self._settings: Sequence[ConfigValue] = [] if value is None else [value]
+        self._key = key
+        self._settings: Sequence[ConfigValue] = []
         self._columns: Sequence[Column] = VALUES
         self._rows: Sequence[Row] = ()
         self._writing = True
@@ -118,8 +119,8 @@ class ChoiceScreen(PickScreen[tuple[str, Sequence[str]]]):
     async def _load(self) -> None:
         invocation = cast("DeskApp", self.app).invocation
         try:
-            if not self._settings:
-                self._settings = [one for one in await to_thread(_in_force, invocation) if one.is_model]
+            found = await to_thread(_in_force, invocation)
+            self._settings = [one for one in found if (one.key == self._key if self._key else one.is_model)]
             self._columns, self._rows = await to_thread(_values, invocation, self._settings[0])
         except PaperdeskError as error:
             self._say(str(error))
@@ -261,7 +262,7 @@ class SettingsScreen(ShowsFailures, TableKeys, Dialog[None]):
                 self._read()
 
         if self._setting is not None and self._may_change():
-            self.app.push_screen(ChoiceScreen(self._setting), changed)
+            self.app.push_screen(ChoiceScreen(self._setting.key), changed)
 
     def action_unset(self) -> None:
         """Take the setting under the cursor out of the file."""

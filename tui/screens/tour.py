@@ -1,10 +1,9 @@
 """The tour of the desk: six steps over its real screens, which end at the trail of a decision; each a box with a few
-words, away from the pane that it points at. They are in `tour.toml`."""
+words, away from the pane that it is about and that has the focus. They are in `tour.toml`."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -13,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Offset, Region
 from textual.widgets import Static
 
 from engine.program_files import program_text
@@ -26,6 +24,7 @@ from tui.widgets.navigation_bars import TimeBar
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.widget import Widget
 
     from tui.desk.bridge import Bridge
 
@@ -39,7 +38,7 @@ class Step:
 
     mode: the screen that is shown.
     title, text: what is to be seen there.
-    pane: the id of the pane that it points at; empty for none.
+    pane: the id of the pane that has the focus; empty for none.
     does: REWIND, TRAIL or nothing.
     """
 
@@ -52,9 +51,6 @@ class Step:
 
 STEPS = tuple(Step(**row) for row in tomllib.loads(program_text(Path(__file__).with_name("tour.toml")))["step"])
 
-FOLLOWS = 0.25
-"""Seconds between two looks at where the pane is: it moves with the size of the terminal."""
-
 
 class TourScreen(Dialog[int]):
     """One step over the screen that it is about. Ends with 1 for the next step, -1 for the one before, 0 to leave."""
@@ -62,13 +58,13 @@ class TourScreen(Dialog[int]):
     AUTO_FOCUS: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("tour")]
 
-    def __init__(self, step: Step, number: int, count: int, place: Callable[[], Region] | None) -> None:
-        """`place` is where the pane is on the screen; None where the whole page is meant."""
+    def __init__(self, step: Step, number: int, count: int, pane: Widget | None) -> None:
+        """`pane` is what the step is about; None where the whole page is meant."""
         super().__init__()
-        self._step, self._number, self._count, self._place = step, number, count, place
+        self._step, self._number, self._count, self._pane = step, number, count, pane
 
     def compose(self) -> ComposeResult:
-        """Mount the box, and a mark at the pane."""
+        """Mount the box."""
         with Vertical(id="step") as box:
             box.border_title = Content(f"Tour {self._number}/{self._count}  {self._step.title}")
             yield Static(self._step.text, markup=False)
@@ -76,33 +72,14 @@ class TourScreen(Dialog[int]):
             back = [] if self._number == 1 else [("p back", "answer(-1)")]
             keys = clickable_keys([(following, "answer(1)"), *back, ("esc leave", "answer(0)")])
             yield Static(keys, id="keys", markup=False)
-        if self._place is not None:
-            yield Static(
-                f" {'v' if self.app.has_class('-plain') else '▼'} {self._step.title} ", id="mark", markup=False
-            )
-
-    def on_mount(self) -> None:
-        """Point at the pane, wherever it goes."""
-        self._point()
-        self.set_interval(FOLLOWS, self._point)
 
     def on_resize(self) -> None:
-        """Point at the pane where it is now."""
-        self.call_after_refresh(self._point)
+        """Keep away from the pane, wherever it is now."""
+        self.call_after_refresh(self._keep_away)
 
-    def _point(self) -> None:
-        if self._place is None:
-            return
-        region = self._place()
-        mark, low = self.query_one("#mark"), region.y + region.height / 2 < self.size.height / 2
-        text = len(str(mark.render()))
-        if region.height == 1:  # the bar of the past at the foot: above it, where the events leave room
-            mark.styles.width = text
-            mark.styles.offset = Offset(max(0, self.size.width - text - 2), max(0, region.y - 1))
-        else:  # in the border of the pane, over its own title
-            mark.styles.width = max(text, region.width - 4)
-            mark.styles.offset = Offset(min(region.x + 2, max(0, self.size.width - 30)), max(0, region.y))
-        self.set_class(not low, "-above")
+    def _keep_away(self) -> None:
+        low = self._pane is not None and self._pane.region.center[1] >= self.size.height / 2
+        self.set_class(low, "-above")
 
     def action_answer(self, by: int) -> None:
         """Go on (1), back (-1), or leave (0)."""
@@ -111,7 +88,7 @@ class TourScreen(Dialog[int]):
 
 
 class Tour:
-    """The place in the tour; a step's box is a page over the screen that it points at."""
+    """The place in the tour; a step's box is a page over the screen that it is about."""
 
     def __init__(self, app: App[str], bridge: Bridge) -> None:
         self._app, self._bridge = app, bridge
@@ -140,18 +117,13 @@ class Tour:
         bridge.playback.step_session(-1)
 
     def _point(self, screen: FramedScreen, step: Step) -> None:
-
+        pane: Widget | None = screen.query_one(f"#{step.pane}") if step.pane else screen.query_one(TimeBar)
         if step.does == TRAIL:
             self._open_trail()
+            pane = None
         elif step.pane:
             screen.focus_pane(step.pane)
-
-        def place() -> Region:
-            target = screen.query_one(f"#{step.pane}") if step.pane else screen.query_one(TimeBar)
-            return target.region
-
-        shown = None if step.does == TRAIL else place
-        self._app.push_screen(TourScreen(step, self._number + 1, len(STEPS), shown), self._answered)
+        self._app.push_screen(TourScreen(step, self._number + 1, len(STEPS), pane), self._answered)
 
     def _open_trail(self) -> None:
         from tui.screens.trail import TrailScreen

@@ -15,7 +15,6 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from engine.errors import ConfigError
 from engine.program_files import program_text
-from tui.settings import app_state
 from tui.settings.invocation import Invocation, check_preset
 from tui.settings.keys import KEYS, SCREENS, Key
 
@@ -116,8 +115,6 @@ THEMES_OF_256 = {name: _theme(name, _EIGHT_BIT) for name in _COLOURS}
 """The same in colours of a terminal that has 256."""
 DEFAULT_THEME = next(iter(THEMES))
 SHORT_NAMES = {theme.removeprefix(f"{DEFAULT_THEME}-"): theme for theme in THEMES} | {"dark": DEFAULT_THEME}
-STATE, THEME = "appearance", "theme"
-"""Part and name under which the theme that was chosen last is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +122,6 @@ class AppSettings:
     """Settings that hold while the app is open.
 
     theme: its name.
-    theme_origin: where that is set: a file, a variable, `chosen in the app`, or `default`.
-    configured: True where the configuration sets the theme, so that no other is kept.
     keys: the table of keys, as far as they may be used.
     keymap: keys by id that differ from the table's.
     read_only: True where nothing can be changed.
@@ -135,8 +130,6 @@ class AppSettings:
     """
 
     theme: str = DEFAULT_THEME
-    theme_origin: str = "default"
-    configured: bool = False
     keys: tuple[Key, ...] = KEYS
     keymap: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
@@ -151,20 +144,12 @@ def app_settings(
     *,
     read_only: bool = False,
 ) -> AppSettings:
-    """The settings by those of the configuration and by what was chosen in the app before. Raises ConfigError for a
-    theme, an id or a key that there is not, and for a key that would do two things."""
+    """The settings by those of the configuration. Raises ConfigError for a theme, an id or a key that there is not, and
+    for a key that would do two things."""
     origins = origins or {}
-    configured, origin = theme is not None, "chosen in the app"
-    if theme is None:
-        theme = _chosen_theme()
-    else:
-        origin = origins["app.theme"]
-        theme = _named(theme, origin)
     keymap, keys = own_keys(bindings or {}, origins)
     return AppSettings(
-        theme=theme or DEFAULT_THEME,
-        theme_origin=origin if theme else "default",
-        configured=configured,
+        theme=DEFAULT_THEME if theme is None else _named(theme, origins["app.theme"]),
         keys=tuple(key for key in keys if not (read_only and key.writes)),
         keymap=keymap,
         read_only=read_only,
@@ -182,17 +167,6 @@ def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppS
     read_only = read_only or config.app.read_only
     settings = app_settings(config.app.theme, config.bindings, loaded.origins, read_only=read_only)
     return replace(settings, watchlist=config.app.watchlist)
-
-
-def keep_theme(name: str) -> None:
-    """Keep a theme for the next opening."""
-    app_state.keep(STATE, {THEME: name})
-
-
-def _chosen_theme() -> str:
-    """The theme that was chosen last; empty for none that there still is."""
-    name = app_state.section(STATE).get(THEME)
-    return name if isinstance(name, str) and name in {*THEMES, *BUILTIN_THEMES} else ""
 
 
 def _named(name: str, origin: str) -> str:

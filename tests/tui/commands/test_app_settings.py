@@ -1,4 +1,4 @@
-"""Colours, keys and read-only mode of the app come from the configuration; the theme that was chosen last is kept."""
+"""Colours, keys and read-only mode of the app come from the configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tui.commands.conftest import Run, contents
 from tests.tui.conftest import cells, opened, shown
 from tui.app.app import READ_ONLY, PaperdeskApp
 from tui.commands.app import open_desk
-from tui.screens.settings import SettingsScreen
+from tui.screens.settings import ChoiceScreen, SettingsScreen
 from tui.settings.app_settings import THEMES_OF_256, AppSettings, checked_settings
 from tui.settings.configuration_changes import ConfigurationChanges
 from tui.settings.invocation import Invocation
@@ -103,21 +103,16 @@ async def test_own_keys_act_and_stand_in_hints_help_and_palette(running: Running
         assert (entries["desk.run"], entries["desk.next"], entries["screen.desk"]) == ("B f5", "b", "f2")
 
 
-async def test_a_chosen_theme_is_kept_and_the_configurations_goes_before_it(
-    running: Running, paperdesk_home: Path
-) -> None:
+async def test_a_theme_that_is_chosen_is_written_into_the_configuration(running: Running, fresh: Path) -> None:
     async with running(settings=checked_settings(Invocation())) as pilot:
         assert pilot.app.theme == "paperdesk"
-        pilot.app.theme = "paperdesk-light"
-        await pilot.pause()
-    kept = checked_settings(Invocation())
-    assert (kept.theme, kept.theme_origin) == ("paperdesk-light", "chosen in the app")
-    configured = settings_of(paperdesk_home, '[app]\ntheme = "high-contrast"')
-    async with running(settings=configured) as pilot:
-        assert pilot.app.theme == "paperdesk-high-contrast"
-        pilot.app.theme = "paperdesk-ansi"
-        await pilot.pause()
+        {one.title: one.callback for one in pilot.app.get_system_commands(pilot.app.screen)}["Theme"]()
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChoiceScreen))
+        await until(pilot, lambda: any(table.rows for table in pilot.app.screen.query(Table)))
+        await pilot.press(*"light", "enter")
+        await until(pilot, lambda: pilot.app.theme == "paperdesk-light")
     assert checked_settings(Invocation()).theme == "paperdesk-light"
+    assert 'theme = "light"' in (fresh / "config.toml").read_text()
 
 
 async def test_a_terminal_of_256_colours_gets_colours_that_it_has(running: Running) -> None:
