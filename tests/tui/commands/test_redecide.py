@@ -53,7 +53,9 @@ def test_with_nothing_changed_the_decision_is_said_to_be_the_same(run: Run, desk
     said = run("why", symbol, session, "--redecide")
     document = run("why", symbol, session, "--redecide", "--json").json
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith(f"{symbol}  {session}  BUY {bought['size']:g} %; re-run: the same\n")
+    assert said.out.startswith(
+        f"{symbol}  {session}  BUY {bought['size']:g} %; re-run: the same, with every answer and memory\n"
+    )
     assert "The decision is the same" in said.out and "otherwise" not in said.out
     assert (document["same"], document["same_throughout"]) == (True, True)
     (both,) = document["decisions"]
@@ -80,7 +82,7 @@ def test_what_is_left_out_stands_beside_what_was_there(run: Run, backtested: Pat
     assert "without chart, reflections" in text
     gone = [agent["agent"] for agent in both["agents"] if agent["now"] is None]
     assert gone == ["chart", "performance-reflection", "performance-reflection", "signal-reflection"]
-    assert "Not asked now: chart, performance-reflection, signal-reflection" in " ".join(text.split())
+    assert "Only then chart, performance-reflection, signal-reflection" in " ".join(text.split())
     heading = text.splitlines()[1 if text.startswith("the desk") else 0]
     assert heading.startswith(f"{made['symbol']}  {made['session']}  BUY {made['size']:g} %; decided again: ")
     assert "\n  explanation    - " in text and "\n                 + " in text
