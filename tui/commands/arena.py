@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import DOLLARS, abstain_option
+from tui.commands.options import DOLLARS, PROCESSES, abstain_option
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree, yes_option
 from tui.shell.interruption import interruptible
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Number of arenas, with successive seeds and rotated seats.",
 )
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, metavar="N", help="Parallel repeats (default: 1).")
+@click.option("--jobs", **PROCESSES, help="Parallel repeats.")
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Maximum model cost of this call.")
 @abstain_option
 @click.option("--resume", metavar="RUN", help="Resume a stopped arena; answered questions are not asked again.")

@@ -16,7 +16,7 @@ import click
 from engine.domain.model_call import ModelKind, replays
 from engine.errors import MENDED, Interrupted, PaperdeskError
 from engine.settings import places
-from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, run_options
+from tui.commands.options import CUTS, DOLLARS, REPEATS, RunFlags, abstain_option, run_options
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.input_sensitivity import keep_sensitivities, sensitivity_option
@@ -39,10 +39,7 @@ if TYPE_CHECKING:
 @abstain_option
 @click.option(
     "--repeats",
-    type=click.IntRange(1, 99),
-    default=1,
-    show_default=True,
-    metavar="N",
+    **REPEATS,
     help="Runs of the same decisions: their noise is the least difference that counts.",
 )
 @click.option("--light", is_flag=True, help="Record settings, returns, trades and fingerprint alone; no baselines.")
@@ -253,6 +250,7 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool)
     from engine.app.research.backtest import recorded_spec
     from engine.reports.documents.run_comparison import rerun_document
     from engine.reports.stored import stored_document
+    from tui.text.runs_text import rerun_lines
 
     before, services = stored_document(of, light=True), invocation.services()
     spec = _named(recorded_spec(of), invocation.run)
@@ -261,27 +259,8 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool)
     agree_to_jobs(services, [Job(spec, None, spec.run)], yes)
     _run(services, spec, None, light="light" in before)
     document = rerun_document(before, stored_document(spec.run, light=True))
-    show_document(document, lambda: _rerun_lines(document))
+    show_document(document, lambda: rerun_lines(document))
     return 0 if document["same"] else 1
-
-
-def _rerun_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """A repetition in plain text: what changed of its settings, and where its results part."""
-    yield f"{document['of']} again as {document['run']}"
-    for one in document["settings"]:
-        yield f"  {one['setting']}: {_short(one['before'])} before, {_short(one['now'])} now"
-    if not document["settings"]:
-        yield "  every setting, the data, the prompts and the program are the same"
-    for one in document["first_differences"]:
-        where = f"{one['session']} {one['symbol'] or ''}".rstrip()
-        yield f"  {one['part']}: the first of its {one['kind']} that differs is of {where}"
-    yield f"Result: {'the same' if document['same'] else 'it differs'}"
-
-
-def _short(value: object) -> str:
-    from tui.text.run_text import first_line
-
-    return "not recorded" if value is None else first_line(str(value), 60)
 
 
 @command("audit")

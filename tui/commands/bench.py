@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import date
 from decimal import Decimal
@@ -12,20 +13,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import ABSTAINING, DAY, DOLLARS, SCHEDULER, RunFlags, both_ends, listed, symbol_list
+from tui.commands.options import (
+    ABSTAINING,
+    DAY,
+    DOLLARS,
+    PROCESSES,
+    REPEATS,
+    SCHEDULER,
+    RunFlags,
+    both_ends,
+    listed,
+    symbol_list,
+)
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, OptionOf, command, is_given
 from tui.shell.cost_confirmation import agree, agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import work_line
-from tui.text.arena_prices_text import compared_rows, prices_lines
+from tui.text.arena_prices_text import arena_lines, prices_lines
 from tui.text.console import show_document, standard_output
-from tui.text.plain_text import printable, wrapped
+from tui.text.plain_text import printable
 
 if TYPE_CHECKING:
+    from engine.app.arena.bench import PricesBench
     from engine.app.bench.bench import PreparedBench
+    from engine.app.bench.jobs import Job
     from engine.app.bench.recall import RecallBench
-    from engine.domain.market import Symbol
+    from engine.app.research.run_spec import Stop
     from engine.services import Services
 
 
@@ -44,6 +58,7 @@ PRICED = frozenset({"baselines", "symbols", "presets", "strategies", "first", "l
 """Options of the arena's bench on real prices alone."""
 PLAYED = frozenset({"repeats", "jobs"})
 """Those of its bench in the closed market alone."""
+REUSED = "interrupted: what is finished is printed, recorded answers will be reused"
 
 
 def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], F]:
@@ -76,10 +91,7 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
 @_option(
     "--repeats",
     of=(*PAPERS, ARENA),
-    type=click.IntRange(1, 99),
-    default=1,
-    show_default=True,
-    metavar="N",
+    **REPEATS,
     help="Runs per row; the one with the median Sharpe is reported.",
 )
 @_option("--ablations", of=(*PAPERS, ARENA), is_flag=True, help="Add the paper's ablations.")
@@ -87,10 +99,7 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
 @_option(
     "--jobs",
     of=(*PAPERS, ARENA),
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    metavar="N",
+    **PROCESSES,
     help="Parallel runs, one process each.",
 )
 @_option("--scheduler", of=PAPERS, **SCHEDULER)
@@ -202,6 +211,7 @@ def bench_command(
       paperdesk bench recall --data DIR --symbols MSFT,JNJ
       paperdesk bench memory --symbols MSFT,JNJ --warm-up-from 2020-07-01 --from 2020-10-01 --to 2021-05-06 --data DIR
     """
+    from engine.app.arena.bench import requested_bench
     from engine.app.bench.bench import prepare, resumed
     from engine.app.bench.plan import BenchRequest, requested_ablations
 
@@ -215,7 +225,7 @@ def bench_command(
     chosen = () if symbols is None else symbol_list(symbols)
     if name == ARENA and folder is not None:
         _refuse(PLAYED, "--data is about real prices")
-        _bench_prices(
+        bench = requested_bench(
             services,
             folder,
             symbols=chosen or None,
@@ -225,8 +235,8 @@ def bench_command(
             presets=presets,
             strategies=strategies,
             learned=baselines,
-            yes=yes,
         )
+        _bench_prices(services, bench, yes=yes)
     elif name == ARENA:
         _refuse(PRICED, "the closed market has none; real prices need --data")
         _bench_arena(services, _models(models), repeats, jobs, windows=ablations, yes=yes)
@@ -275,13 +285,7 @@ def _refuse(names: Collection[str], because: str) -> None:
 
 
 def _bench_arena(
-    services: Services,
-    models: Sequence[str],
-    repeats: int,
-    jobs: int,
-    *,
-    windows: bool,
-    yes: bool,
+    services: Services, models: Sequence[str], repeats: int, jobs: int, *, windows: bool, yes: bool
 ) -> None:
     """Play all arms of the models, those of other windows where asked for, and print them beside the printed rows."""
     from engine.app.arena.bench import arms_forecast, arms_of, run_arena_bench
@@ -290,77 +294,48 @@ def _bench_arena(
     agree(services, arms_forecast(services, arms), yes)
     with interruptible() as stop, work_line() as report:
         document = run_arena_bench(services, arms, jobs=jobs, report=report, stop=stop)
-    show_document(document, lambda: _arena_lines(document, standard_output().width))
-    if document["interrupted"]:
-        raise Interrupted("interrupted: finished arms are printed, recorded answers will be reused")
+    _show(document, lambda width: arena_lines(document, width), document["interrupted"] and REUSED)
 
 
-def _bench_prices(
-    services: Services,
-    folder: str,
-    *,
-    models: Sequence[str],
-    symbols: Sequence[Symbol] | None,
-    window: tuple[date, date] | None,
-    ablations: bool,
-    presets: Sequence[str],
-    strategies: Sequence[str],
-    learned: bool,
-    yes: bool,
-) -> None:
+def _bench_prices(services: Services, bench: PricesBench, *, yes: bool) -> None:
     """Play the portfolio agent and the paper's rules on real prices."""
-    from engine.app.arena.bench import agent_jobs, requested_bench, run_prices_bench
-    from engine.app.records.spending import within_day
+    from engine.app.arena.bench import agent_jobs, run_prices_bench
 
-    bench = requested_bench(
-        services,
-        folder,
-        symbols=symbols,
-        window=window,
-        models=models,
-        ablations=ablations,
-        presets=presets,
-        strategies=strategies,
-        learned=learned,
-    )
     jobs = agent_jobs(services, bench)
-    with work_line() as report:
-        agree_to_jobs(services, jobs, yes, report)
-        with within_day(services) as within, interruptible() as stop:
-            document = run_prices_bench(within, bench, jobs, report, stop)
-    show_document(document, lambda: prices_lines(document, standard_output().width))
-    if document["interrupted"]:
-        raise Interrupted("interrupted: finished rows are printed, recorded answers will be reused")
-
-
-def _arena_lines(document: Mapping[str, Any], width: int) -> Iterator[str]:
-    for printed in document["tables"]:
-        yield f"Agent Trading Arena Table {printed['table']}: {printed['title']}"
-        yield from compared_rows(printed, document["ours"], width)
-        yield ""
-    yield f"Ours: {document['days']} days, mean of {document['repeats']} with seats rotated; TR to WR in percent."
-    yield "What cannot be had:"
-    for text in document["absent"]:
-        first, *more = wrapped(text, width - 2)
-        yield from (f"- {first}", *(f"  {line}" for line in more))
-    if document["runs"]:
-        yield f"Again: paperdesk arena --resume {document['runs'][0]}"
+    with _playing(services, jobs, yes=yes) as (within, report, stop):
+        document = run_prices_bench(within, bench, jobs, report, stop)
+    _show(document, lambda width: prices_lines(document, width), document["interrupted"] and REUSED)
 
 
 def _study_memory(services: Services, flags: RunFlags, presets: Sequence[str], *, yes: bool) -> None:
     """Play all arms of the presets and print what came of them."""
     from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
-    from engine.app.records.spending import within_day
     from tui.text.memory_worth_text import lines
 
     specs = studied_specs(services, flags.spec(services), tuple(presets))
+    with _playing(services, jobs_of(specs), yes=yes) as (within, report, stop):
+        document = run_memory_bench(within, specs, report, stop)
+    _show(document, lambda width: lines(document, width), document["interrupted"])
+
+
+@contextmanager
+def _playing(
+    services: Services, jobs: Sequence[Job], *, yes: bool
+) -> Iterator[tuple[Services, Callable[[str], None], Stop]]:
+    """Services within the desk's budget of the day for runs whose forecast is agreed to, until Ctrl-C."""
+    from engine.app.records.spending import within_day
+
     with work_line() as report:
-        agree_to_jobs(services, jobs_of(specs), yes, report)
+        agree_to_jobs(services, jobs, yes, report)
         with within_day(services) as within, interruptible() as stop:
-            document = run_memory_bench(within, specs, report, stop)
-    show_document(document, lambda: lines(document, standard_output().width))
-    if document["interrupted"]:
-        raise Interrupted(document["interrupted"])
+            yield within, report, stop
+
+
+def _show(document: Mapping[str, Any], lines: Callable[[int], Iterable[str]], interrupted: str | None) -> None:
+    """Print a bench. Raises Interrupted where it was."""
+    show_document(document, lambda: lines(standard_output().width))
+    if interrupted:
+        raise Interrupted(interrupted)
 
 
 def _measure_recall(services: Services, folder: str | None, symbols: tuple[str, ...]) -> None:
@@ -402,12 +377,10 @@ def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, 
             bench = run_bench(services, prepared, report, stop, budget=budget)
     agents = prepared.plan is not None or bool(prepared.request.strategies)
     document = bench_document(bench)
-    show_document(document, lambda: lines(bench, standard_output().width, agents, document["families"]))
     if out is not None:
         page = figures_html(f"Bench {bench.name}", growth_charts(document), bench.notes)
         write_file(out, printable(page))
-    if bench.interrupted:
-        raise Interrupted(bench.interrupted)
+    _show(document, lambda width: lines(bench, width, agents, document["families"]), bench.interrupted)
 
 
 def _models(models: str | None) -> tuple[str, ...]:

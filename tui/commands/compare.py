@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from tui.commands.options import DOLLARS, JOBS, SCHEDULER, RunFlags, abstain_option, run_options
+from tui.commands.options import DOLLARS, JOBS, REPEATS, SCHEDULER, RunFlags, abstain_option, run_options
 from tui.commands.report import page_target, write_file
 from tui.commands.study import played
 from tui.settings.invocation import Invocation, OptionOf, command
@@ -26,10 +26,7 @@ AGAIN = "the same command continues"
     "--repeats",
     cls=OptionOf,
     of=OF_MODELS,
-    type=click.IntRange(1, 99),
-    default=1,
-    show_default=True,
-    metavar="N",
+    **REPEATS,
     help="Runs of each model: a difference below their noise is not distinguishable.",
 )
 @partial(run_options, left_out=("model", "strategy", "params"))
@@ -77,7 +74,7 @@ def compare_command(
       paperdesk compare --desk live
     """
     from engine.reports.comparison_page import comparison_html
-    from tui.text.runs_text import models_lines
+    from tui.text.runs_text import comparison_lines
 
     target = None if out is None else page_target(out)
     if models is None:
@@ -105,7 +102,7 @@ def compare_command(
         if sensitivity and trouble is None:
             trouble = keep_sensitivities(services, [one["runs"][0] for one in document["models"]])
             document = play()
-    show_document(document, lambda: models_lines(document, standard_output().room))
+    show_document(document, lambda: comparison_lines(document, standard_output().room))
     if target is not None:
         write_file(target, comparison_html(document, "Models side by side"))
     if trouble is not None:

@@ -99,11 +99,10 @@ ABSTAINING: Mapping[str, Any] = {
 }
 abstain_option = click.option("--abstain-limit", **ABSTAINING)
 
+REPEATS: Mapping[str, Any] = {"type": click.IntRange(1, 99), "default": 1, "show_default": True, "metavar": "N"}
+PROCESSES: Mapping[str, Any] = {"type": click.IntRange(1, 64), "default": 1, "show_default": True, "metavar": "N"}
 JOBS: Mapping[str, Any] = {
-    "type": click.IntRange(1, 64),
-    "default": 1,
-    "show_default": True,
-    "metavar": "N",
+    **PROCESSES,
     "help": "Parallel runs, one process each; runs that ask a model's service stay one after the other.",
 }
 SCHEDULER: Mapping[str, Any] = {

@@ -89,11 +89,11 @@ def _list(runs: Sequence[StoredRun], limit: int) -> None:
 def _compare(runs: Sequence[StoredRun], out: str | None) -> None:
     from engine.app.runs import compare_runs
     from engine.reports.comparison_page import comparison_html
-    from tui.text.runs_text import comparison_lines, curve_lines
+    from tui.text.runs_text import comparison_lines, run_curves
 
     target = None if out is None else page_target(out)
     document, console = compare_runs(runs), standard_output()
-    show_document(document, lambda: chain(curve_lines(document, console), comparison_lines(document, console.room)))
+    show_document(document, lambda: chain(run_curves(document, console), comparison_lines(document, console.room)))
     if target is not None:
         write_file(target, comparison_html(document, "Runs side by side"))
 

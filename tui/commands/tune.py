@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import DAY, both_ends, key_values, symbol_list
+from tui.commands.options import DAY, PROCESSES, both_ends, key_values, symbol_list
 from tui.settings.invocation import Invocation, command
 from tui.shell.progress import progress_bar
 from tui.text.console import show_document
@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    metavar="N",
+    **PROCESSES,
     help="Trials at a time, one process each; they are drawn N at a time too, so N decides which are tried.",
 )
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="Parameter to hold fixed.")

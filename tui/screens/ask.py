@@ -81,10 +81,6 @@ class AskScreen(ShowsFailures, Dialog[str]):
         else:
             self.dismiss(text)
 
-    def action_leave(self) -> None:
-        """End without an answer."""
-        self.dismiss(None)
-
 
 def _with_keys(note: str) -> Content:
     return Content.assemble(note, "\n\n", KEYS) if note else KEYS

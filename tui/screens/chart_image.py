@@ -33,7 +33,7 @@ class ChartImageScreen(ReadingScreen):
         ("j down", "scroll_lines(2)"),
         ("k up", "scroll_lines(-2)"),
         ("y copy the path", "copy"),
-        ("esc back", "close"),
+        ("esc back", "leave"),
     )
 
     def __init__(self, title: str, path: Path, reading: str) -> None:

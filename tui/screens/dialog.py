@@ -22,6 +22,10 @@ class Dialog(ModalScreen[Result]):
         """Remove older messages, which would lie over the answers."""
         self.app.clear_notifications()
 
+    def action_leave(self) -> None:
+        """End without a result."""
+        self.dismiss(None)
+
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """End with a result; nothing happens where it has ended. Textual would end the screen below it, too."""
         return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()

@@ -36,7 +36,7 @@ class MenuScreen(Dialog[str]):
         """Mount the table."""
         table = Table(ENTRIES, title="Menu", id="menu", classes="pane")
         table.show(rows_of(ENTRIES, self._keys, lambda key: str(key.id)))
-        set_subtitle(table, clickable_keys([("enter does it", "choose"), ("esc back", "close")], 2))
+        set_subtitle(table, clickable_keys([("enter does it", "choose"), ("esc back", "leave")], 2))
         yield table
 
     @on(Table.Opened)
@@ -46,7 +46,3 @@ class MenuScreen(Dialog[str]):
     def action_choose(self) -> None:
         """Choose the entry under the cursor."""
         self.query_one(Table).action_open()
-
-    def action_close(self) -> None:
-        """Leave the menu."""
-        self.dismiss(None)

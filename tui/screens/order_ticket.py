@@ -133,10 +133,6 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
         """Choose the other side."""
         self.query_one(SideChoice).action_turn()
 
-    def action_leave(self) -> None:
-        """End without an order."""
-        self.dismiss(None)
-
     @work(exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
         """Show what the order would do; where it is to be sent, and may be, end with it."""

@@ -43,7 +43,3 @@ class PickScreen(ShowsFailures, Dialog[Result]):
     def action_page(self, pages: int) -> None:
         """Move the cursor by a page."""
         self.query_one(Table).action_page(pages)
-
-    def action_leave(self) -> None:
-        """End without an answer."""
-        self.dismiss(None)

@@ -41,7 +41,7 @@ class ReadingScreen(ShowsFailures, Dialog[None]):
         ("j down", "scroll_lines(2)"),
         ("k up", "scroll_lines(-2)"),
         ("y copy", "copy"),
-        ("esc back", "close"),
+        ("esc back", "leave"),
     )
     """Keys that the border names, and their actions."""
 
@@ -56,10 +56,6 @@ class ReadingScreen(ShowsFailures, Dialog[None]):
         page.border_subtitle = clickable_keys(self.KEYS, 2)
         page.show(self.text)
         yield page
-
-    def action_close(self) -> None:
-        """Go back to the screen below."""
-        self.dismiss(None)
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll a little."""

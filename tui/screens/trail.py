@@ -44,7 +44,7 @@ class TrailScreen(ReadingScreen):
         ("enter or number opens", "fold(0)"),
         ("o all", "folds"),
         ("v picture", "image"),
-        ("esc back", "close"),
+        ("esc back", "leave"),
     )
 
     def __init__(

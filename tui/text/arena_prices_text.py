@@ -1,4 +1,4 @@
-"""The arena's portfolio agent on real prices as text: one table of ours and of the paper's rows."""
+"""The arena's bench as text, in the closed market and on real prices: one table of ours and of the paper's rows."""
 
 from __future__ import annotations
 
@@ -19,25 +19,38 @@ def prices_lines(document: Row, width: int) -> Iterator[str]:
     window = f"{document['first_session']} to {document['last_session']}, {counted(document['sessions'], 'session')}"
     yield f"Agent Trading Arena Table 4 on {', '.join(document['symbols'])}, {window}"
     first = document["printed"] or {"table": 4, "columns": document["columns"], "rows": ()}
-    yield from compared_rows(first, document["ours"], width)
+    yield from _compared_rows(first, document["ours"], width)
     yield ""
     with_ours = {one["table"] for one in document["ours"]}
     for printed in (one for one in document["tables"] if one["rows"] or one["table"] in with_ours):
         yield f"Table {printed['table']}: {printed['title']}"
-        yield from compared_rows(printed, document["ours"], width)
+        yield from _compared_rows(printed, document["ours"], width)
         yield ""
     if validation["window"] is not None:
         returns = ", ".join(f"{name}: {_figure(value)}" for name, value in validation["TR"].items())
         validated = f"{validation['first']} to {validation['last']}"
         yield f"SMA {validation['window']} is the best of {validated} (TR by window {returns})"
     for text in document["notes"]:
-        first, *more = wrapped(text, width - 2)
-        yield from (f"- {first}", *(f"  {line}" for line in more))
+        yield from wrapped(f"- {text}", width)
     yield from model_use_lines(document["models"], width)
     yield from (f"Journal: paperdesk report --run {run}" for run in document["runs"])
 
 
-def compared_rows(printed: Row, ours: Sequence[Row], width: int) -> Iterator[str]:
+def arena_lines(document: Row, width: int) -> Iterator[str]:
+    """The tables of the closed market, and what cannot be had."""
+    for printed in document["tables"]:
+        yield f"Agent Trading Arena Table {printed['table']}: {printed['title']}"
+        yield from _compared_rows(printed, document["ours"], width)
+        yield ""
+    yield f"Ours: {document['days']} days, mean of {document['repeats']} with seats rotated; TR to WR in percent."
+    yield "What cannot be had:"
+    for text in document["absent"]:
+        yield from wrapped(f"- {text}", width)
+    if document["runs"]:
+        yield f"Again: paperdesk arena --resume {document['runs'][0]}"
+
+
+def _compared_rows(printed: Row, ours: Sequence[Row], width: int) -> Iterator[str]:
     """A printed table with our rows of it below."""
     columns = printed["columns"]
     rows = [_printed(one, columns) for one in printed["rows"]]

@@ -22,14 +22,13 @@ from engine.reports.summary import (
     totals,
 )
 from engine.reports.table import texts
-from tui.charts.plotting import equity_plot
 from tui.text.attribution_text import sensitivity_lines
 from tui.text.console import Console
+from tui.text.equity_curves import curve_lines
 from tui.text.plain_text import one_line, table_of
 
 _SHORTLIST = ("total_return", "volatility", "sharpe", "sortino", "max_drawdown", "turnover", "exposure", "win_rate")
 """Metrics of the `desk` convention in the table, as many as fit; a paper's are all shown."""
-_PLOT_ROWS = 14
 _LABEL = 12
 
 
@@ -97,26 +96,13 @@ def _chances(document: Mapping[str, Any], console: Console) -> Iterator[str]:
 
 
 def _plot(document: Mapping[str, Any], console: Console) -> Iterator[str]:
-    """The value by session beside buy and hold; nothing to draw with fewer than two sessions."""
+    """The value by session beside buy and hold."""
     equity = document["equity"]
-    if len(equity) < 2:
-        return
     series = {name_of(document): [float(point["value"]) for point in equity]}
     held = document["baselines"].get(BENCHMARK)
     if held is not None and name_of(document) != BENCHMARK:
         series[BENCHMARK] = [float(value) for value in held["equity"]]
-    labels = [point["session"] for point in equity]
-    drawn = equity_plot(
-        series,
-        labels,
-        console.width,
-        _PLOT_ROWS,
-        beside=BENCHMARK,
-        colour=console.colour,
-        ascii_only=console.ascii_only,
-    )
-    yield from drawn.split("\n")
-    yield ""
+    yield from curve_lines(series, [point["session"] for point in equity], console)
 
 
 def _next(document: Mapping[str, Any], journal: str, console: Console) -> Iterator[str]:

@@ -9,9 +9,9 @@ from engine.domain.text import counted
 from engine.reports.amounts import cost, gain, number, percent, portion, ratio, stored
 from engine.reports.performance import BENCHMARK
 from engine.reports.table import Column, sign_ink
-from tui.charts.plotting import equity_plot
 from tui.text.attribution_text import sensitivity_lines
 from tui.text.console import Console, standard_output
+from tui.text.equity_curves import curve_lines
 from tui.text.plain_text import GAP, beginning, cut, of_all, one_line, table, table_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 NO_NAMES: Mapping[str, str] = {}
-CURVE_ROWS = 12
 
 
 def _window(run: Document) -> str:
@@ -54,44 +53,61 @@ def list_lines(document: Document) -> Iterator[str]:
     yield f"{counted(document['count'], 'run')}{own}"
 
 
-def curve_lines(document: Document, console: Console) -> Iterator[str]:
-    """The values of all runs over each other from 100 on, buy and hold as a thin curve; none of a single session."""
+def run_curves(document: Document, console: Console) -> Iterator[str]:
+    """The values of all runs over each other from 100 on, with buy and hold."""
     curves = document["curves"]
-    if len(curves["sessions"]) < 2:
-        return
+    title = f"Values from 100 on {next(iter(curves['sessions']), '')}"
     series = {run["run"]: values for run, values in zip(document["runs"], curves["runs"], strict=True)}
     if curves["buy_and_hold"] is not None:
         series[BENCHMARK] = curves["buy_and_hold"]
-    plot = equity_plot(
-        series,
-        curves["sessions"],
-        console.width,
-        CURVE_ROWS,
-        beside=BENCHMARK,
-        colour=console.colour,
-        ascii_only=console.ascii_only,
-    )
-    yield f"Values from 100 on {curves['sessions'][0]}"
-    yield from (line.rstrip() for line in plot.split("\n"))
-    yield ""
+    yield from curve_lines(series, curves["sessions"], console, title)
 
 
 def comparison_lines(document: Document, width: int, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
-    """Runs side by side on `width` columns, then each with the first, by their ids or other `names`."""
-    yield from _figures(document, names, width)
+    """Runs, models or owners' books side by side on `width` columns, then the pairs, by their names or others."""
+    from engine.reports.comparison_page import agreement_words, difference_words, figure_rows, floor_words
+
+    heads = [names.get(one["name"], one["name"]) for one in document["models"]]
+    yield from _beside(("", *heads), list(figure_rows(document)), width)
+    luck = zip(heads, (one["luck"] or {} for one in document["models"]), strict=True)
+    lines = [f"{name}: {found['sentence']}" for name, found in luck if found.get("sentence")]
+    yield from ("", *lines) if lines else ()
+    yield from filter(None, [floor_words(document)])
     for pair in document["pairs"]:
         yield ""
         first, other = (names.get(pair[side], pair[side]) for side in ("first", "other"))
-        yield f"{other} beside {first}" + (": the same result" if pair["same"] else "")
-        for row in pair["settings"]:
-            yield f"  {row['setting']}: {_short(row['before'])}, then {_short(row['now'])}"
-        if not pair["settings"]:
-            yield "  every setting is the same"
-        yield from _differences(pair, names)
-    if document["family"]:
+        yield f"{other} beside {first}" + (": the same result" if pair.get("same") else "")
+        if "settings" in pair:
+            yield from _changed_settings(pair["settings"], "every setting is the same")
+        yield f"  mean daily difference: {difference_words(pair)}"
+        if "equity" in pair:
+            yield from _differences(pair, names)
+        elif words := agreement_words(pair):
+            yield f"  decisions: {words}"
+    if document.get("family"):
         yield ""
         yield from _family(document["family"], names)
+    yield from ("", *document["notes"]) if document.get("notes") else ()
     yield from sensitivity_lines(document, width)
+
+
+def rerun_lines(document: Document) -> Iterator[str]:
+    """A repetition: what changed of its settings, and where its results part."""
+    yield f"{document['of']} again as {document['run']}"
+    yield from _changed_settings(
+        document["settings"], "every setting, the data, the prompts and the program are the same"
+    )
+    for one in document["first_differences"]:
+        where = f"{one['session']} {one['symbol'] or ''}".rstrip()
+        yield f"  {one['part']}: the first of its {one['kind']} that differs is of {where}"
+    yield f"Result: {'the same' if document['same'] else 'it differs'}"
+
+
+def _changed_settings(changed: Sequence[Document], none: str) -> Iterator[str]:
+    for row in changed:
+        yield f"  {row['setting']}: {_short(row['before'])}, then {_short(row['now'])}"
+    if not changed:
+        yield f"  {none}"
 
 
 def _beside(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
@@ -103,35 +119,6 @@ def _beside(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> I
         part = (0, *range(first, min(first + at_once, len(head))))
         shown = [head[n] for n in part]
         yield from table(shown, [[row[n] for n in part] for row in rows], right=shown[1:], width=max(width, sum(sizes)))
-
-
-def _figures(document: Document, names: Mapping[str, str], width: int) -> Iterator[str]:
-    """The figures of each in a table, and its luck in a sentence."""
-    from engine.reports.comparison_page import figure_rows, floor_words
-
-    heads = [names.get(one["name"], one["name"]) for one in document["models"]]
-    yield from _beside(("", *heads), list(figure_rows(document)), width)
-    luck = zip(heads, (one["luck"] or {} for one in document["models"]), strict=True)
-    lines = [f"{name}: {found['sentence']}" for name, found in luck if found.get("sentence")]
-    yield from ("", *lines) if lines else ()
-    yield from filter(None, [floor_words(document)])
-
-
-def models_lines(document: Document, width: int) -> Iterator[str]:
-    """Models, or owners' books, side by side on `width` columns, and every two paired."""
-    from engine.reports.comparison_page import agreement_words, difference_words
-
-    yield from _figures(document, NO_NAMES, width)
-    for pair in document["pairs"]:
-        yield ""
-        yield f"{pair['other']} beside {pair['first']}"
-        yield f"  mean daily difference: {difference_words(pair)}"
-        if words := agreement_words(pair):
-            yield f"  decisions: {words}"
-    if document["notes"]:
-        yield ""
-        yield from document["notes"]
-    yield from sensitivity_lines(document, width)
 
 
 def repeats_lines(document: Document) -> Iterator[str]:
@@ -155,13 +142,9 @@ def _family(family: Document, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _differences(pair: Document, names: Mapping[str, str]) -> Iterator[str]:
-    from engine.reports.comparison_page import difference_words
-
     equity = pair["equity"]
     if equity["last"] is None:
-        yield "  no session in common: neither values, decisions nor trades can be compared"
         return
-    yield f"  mean daily difference: {difference_words(pair)}"
     widest = f"; furthest apart on {equity['widest_session']}: {gain(number(equity['widest']))}"
     yield f"  value on {equity['last_session']}: {gain(number(equity['last']))}{widest}"
     decisions, trades = pair["decisions"], pair["trades"]
