@@ -15,7 +15,6 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from engine.domain.order import Side
 from engine.execution.controls import approvals, halted
 from engine.journal.reader import JournalReader
 from tui.app.app import PaperdeskApp
@@ -23,7 +22,6 @@ from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import JumpScreen
-from tui.screens.order_ticket import SideChoice
 from tui.set_up.first_configuration import new_account
 from tui.set_up.set_up_offer import SetUpOffer
 from tui.settings.invocation import Invocation
@@ -274,7 +272,7 @@ async def test_the_keys_that_a_page_names_can_be_clicked(running: Running, askin
                 if key == "enter confirms":  # what is wrong is said, and the keys are still named
                     await until(pilot, lambda: any("unknown column nosuch" in line for line in lines(pilot)))
                 if key == "space side":
-                    await until(pilot, lambda: pilot.app.screen.query_one(SideChoice).side is Side.SELL)
+                    await until(pilot, lambda: "[SELL]" in str(pilot.app.screen.query_one("#side").render()))
             await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
 

@@ -124,7 +124,7 @@ async def test_the_limits_are_held_against_it_before_it_is_given(running: Runnin
 async def test_the_side_turns_by_key_and_by_click(running: Running, desk: FakeDesk) -> None:
     async with running(desk=desk) as pilot:
         await opened(pilot)
-        await pilot.press(*"3", "shift+tab", "shift+tab", "space")
+        await pilot.press(*"3", "shift+tab", "space")
         await until(pilot, lambda: "would sell 3 shares, and 0 are free" in effect(pilot))
         await pilot.click("#side")
         await until(pilot, lambda: "within the cash floor" in effect(pilot))
@@ -142,11 +142,11 @@ async def test_space_turns_the_side_wherever_the_cursor_is(
     monkeypatch.setattr(desk, "place", place)
     monkeypatch.setattr(desk, "ticket", lambda wanted, live: replace(FakeDesk.ticket(desk, wanted, live), refused=""))
     async with running(desk=desk) as pilot:
-        for number in range(3):  # in the size, in the symbol, on the side
+        for number in range(2):  # in the size, in the symbol
             await opened(pilot)
             await pilot.press(*"10", *["shift+tab"] * number, "space", "enter")
             await until(pilot, lambda number=number: len(sent) == number + 1)  # type: ignore[misc]
-    assert sent == [PlaceOrder(SYMBOLS[0], Side.SELL, OrderSize(Decimal(10), money=False))] * 3
+    assert sent == [PlaceOrder(SYMBOLS[0], Side.SELL, OrderSize(Decimal(10), money=False))] * 2
 
 
 async def test_an_order_is_taken_back_in_time_and_leaves_no_trace(running: Running, desk: FakeDesk) -> None:

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, Static
 
 from engine.domain.market import parse_symbol
@@ -22,7 +21,7 @@ from tui.screens.dialog import Dialog, facts_width
 from tui.text.plain_text import facts, one_line
 from tui.text.run_text import effect_facts
 from tui.view.order_size import SIZE_HINT, order_size
-from tui.widgets.clickable import clickable_keys
+from tui.widgets.clickable import clickable, clickable_keys
 
 KEYS = [
     ("enter sends", "send"),
@@ -34,39 +33,8 @@ LOW = [(0, "-low"), (20, "-high")]
 """Classes by the rows of the terminal, as the style sheet knows them."""
 
 
-class SideChoice(Static, can_focus=True):
-    """Buy or sell: space, an arrow or a click changes it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("space,left,right,up,down", "turn", "Other side", show=False)]
-
-    class Changed(Message):
-        """The other side was chosen."""
-
-    def __init__(self) -> None:
-        super().__init__(id="side", markup=False)
-        self.side = Side.BUY
-
-    def on_mount(self) -> None:
-        """Show the side."""
-        self._show()
-
-    def action_turn(self) -> None:
-        """Choose the other side."""
-        self.side = Side.SELL if self.side is Side.BUY else Side.BUY
-        self._show()
-        self.post_message(self.Changed())
-
-    def on_click(self) -> None:
-        """Choose the other side."""
-        self.action_turn()
-
-    def _show(self) -> None:
-        parts = [(f"[{side}]", "bold") if side is self.side else (f" {side} ", "$foreground 50%") for side in Side]
-        self.update(Content.assemble(*parts))
-
-
 class Field(Input):
-    """A field beside the side: a symbol or a size has no spaces, so that space chooses the other side here, too."""
+    """A field of a ticket: a symbol or a size has no spaces, so that space chooses the other side."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "screen.other_side", "Other side", show=False, priority=True)
@@ -84,7 +52,7 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
     def __init__(self, symbol: str) -> None:
         super().__init__()
         self.VERTICAL_BREAKPOINTS = LOW
-        self._symbol = symbol
+        self._symbol, self._side = symbol, Side.BUY
         self._sending = False
 
     def compose(self) -> ComposeResult:
@@ -92,7 +60,7 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
         with Vertical() as box:
             box.border_title = Content("PAPER  Order of your own")
             for label, field in (
-                ("Side", SideChoice()),
+                ("Side", Static(self._sides(), id="side", markup=False)),
                 ("Symbol", Field(self._symbol, id="symbol", compact=True)),
                 ("Size", Field(placeholder=SIZE_HINT, id="size", compact=True)),
             ):
@@ -113,10 +81,9 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
         if not symbol.strip():
             raise ValueError("which symbol?")
         size = order_size(self.query_one("#size", Input).value)
-        return PlaceOrder(parse_symbol(symbol), self.query_one(SideChoice).side, size)
+        return PlaceOrder(parse_symbol(symbol), self._side, size)
 
     @on(Input.Changed)
-    @on(SideChoice.Changed)
     def _changed(self) -> None:
         self._sending = False
         if self.query_one("#size", Input).value.strip():
@@ -131,7 +98,13 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
 
     def action_other_side(self) -> None:
         """Choose the other side."""
-        self.query_one(SideChoice).action_turn()
+        self._side = Side.SELL if self._side is Side.BUY else Side.BUY
+        self.query_one("#side", Static).update(self._sides())
+        self._changed()
+
+    def _sides(self) -> Content:
+        chosen = ((f"[{side}]", "bold") if side is self._side else (f" {side} ", "$foreground 50%") for side in Side)
+        return clickable(Content.assemble(*chosen), "other_side")
 
     @work(exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
