@@ -35,7 +35,7 @@ def halt_command(invocation: Invocation, reason: str) -> None:
     from engine.app.orders.controls import halt_desk
 
     document = halt_desk(invocation.begun_desk(), operator_time(invocation), reason)
-    show_document(document, lambda: _halt_lines(document, _flag(invocation)))
+    show_document(document, lambda: _held_lines(document, "halted", _flag(invocation)))
 
 
 @command("pause", "--run")
@@ -55,7 +55,7 @@ def pause_command(invocation: Invocation, reason: str) -> None:
     from engine.app.orders.controls import pause_desk
 
     document = pause_desk(invocation.begun_desk(), operator_time(invocation), reason)
-    show_document(document, lambda: _pause_lines(document, _flag(invocation)))
+    show_document(document, lambda: _held_lines(document, "paused", _flag(invocation)))
 
 
 @command("resume", "--run")
@@ -82,20 +82,14 @@ def _flag(invocation: Invocation) -> str:
     return "" if invocation.desk is None else f" --desk {invocation.desk}"
 
 
-def _halt_lines(document: Document, flag: str) -> Iterator[str]:
-    already, since = "" if document["changed"] else " already", halt_words(document["halted"])
-    yield f"{standard_output().bold('HALTED')}: the desk {document['desk']} is halted{already}, {since}"
-    parts = (("not_sent", "not sent, kept back"), ("sent", "with the broker already, not called back"))
-    for part, state in parts:
-        yield from _orders(document[part], state)
-    if not any(document[part] for part, _ in parts):
+def _held_lines(document: Document, state: str, flag: str) -> Iterator[str]:
+    """A halt or a pause, and for a halt the orders that it keeps back."""
+    already, since = "" if document["changed"] else " already", halt_words(document[state])
+    yield f"{standard_output().bold(state.upper())}: the desk {document['desk']} is {state}{already}, {since}"
+    for part, kept in (("not_sent", "not sent, kept back"), ("sent", "with the broker already, not called back")):
+        yield from _orders(document.get(part, ()), kept)
+    if state == "halted" and not (document["not_sent"] or document["sent"]):
         yield "no order waits, and none is with the broker"
-    yield f"resume with: paperdesk resume{flag}"
-
-
-def _pause_lines(document: Document, flag: str) -> Iterator[str]:
-    already, since = "" if document["changed"] else " already", halt_words(document["paused"])
-    yield f"{standard_output().bold('PAUSED')}: the desk {document['desk']} is paused{already}, {since}"
     yield f"resume with: paperdesk resume{flag}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ class ConfigurationChanges:
             now = _values(self._invocation.load().config)
         except PaperdeskError as error:
             return f"the configuration has changed; no cycle runs until it is valid: {one_line(str(error))}"
-        keys = ", ".join(sorted(_differences(self._before, now)))
+        every = self._before.keys() | now.keys()
+        keys = ", ".join(sorted(key for key in every if self._before.get(key) != now.get(key)))
         if not keys:
             return ""
         what = f"{self._file} has changed since the desk was opened ({keys})"
@@ -53,16 +54,6 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _values(config: Config) -> Mapping[str, Any]:
-    return config.model_dump(exclude={"app", "bindings"})
-
-
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """The keys, as `section.key`, whose values differ."""
-    for section in before.keys() | now.keys():
-        old, new = before.get(section), now.get(section)
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            yield from (f"{section}.{key}" for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-        else:
-            yield section
+    """The values by `section.key`, those of a table in one."""
+    sections = config.model_dump(exclude={"app", "bindings"}).items()
+    return {f"{section}.{key}": value for section, values in sections for key, value in values.items()}
