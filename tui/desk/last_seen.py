@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LAST_SEEN = "last visits"
 """The part of the app's state that has them, by desk."""
 TOUR = "tour"
-"""The part that has whether the tour was offered, and seen to its end or left."""
+"""The part that has whether the tour was offered."""
 
 
 class Visit(NamedTuple):
@@ -46,16 +46,11 @@ TOUR_OFFER = "new here? ^p, Tour: the desk in six steps"
 
 
 def is_first_start() -> bool:
-    """True once: where the tour was neither offered nor seen before."""
+    """True once: where the tour was not offered before."""
     if app_state.section(TOUR):
         return False
     app_state.keep(TOUR, {"offered": True})
     return True
-
-
-def keep_tour() -> None:
-    """Keep that the tour was seen."""
-    app_state.keep(TOUR, {"seen": True})
 
 
 def greeting(source: Source, visit: Visit) -> str:

@@ -165,8 +165,8 @@ class ConfirmScreen(Dialog[str]):
     def on_key(self, event: events.Key) -> None:
         """Choose, or leave; no other key does anything here."""
         event.stop()
-        pressed = event.character or event.key
-        if pressed in {key for key, _ in self._confirmation.choices}:
+        pressed = next((key for key, _ in self._confirmation.choices if key in (event.character, event.key)), "")
+        if pressed:
             self.dismiss(pressed)
         elif event.key in LEAVE:
             self.dismiss("")

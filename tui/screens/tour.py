@@ -6,20 +6,11 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
-
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.content import Content
-from textual.widgets import Static
+from typing import TYPE_CHECKING, cast
 
 from engine.program_files import program_text
-from tui.desk.last_seen import keep_tour
-from tui.screens.dialog import Dialog
+from tui.screens.confirm import Confirmation, ConfirmScreen
 from tui.screens.frame import FramedScreen
-from tui.settings.keys import pane_bindings
-from tui.widgets.clickable import clickable_keys
 from tui.widgets.navigation_bars import TimeBar
 
 if TYPE_CHECKING:
@@ -52,26 +43,16 @@ class Step:
 STEPS = tuple(Step(**row) for row in tomllib.loads(program_text(Path(__file__).with_name("tour.toml")))["step"])
 
 
-class TourScreen(Dialog[int]):
-    """One step over the screen that it is about. Ends with 1 for the next step, -1 for the one before, 0 to leave."""
+class TourScreen(ConfirmScreen):
+    """One step over the screen that it is about, away from its pane. Ends with the key of the next step, or of the one
+    before."""
 
-    AUTO_FOCUS: ClassVar[str] = ""
-    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("tour")]
-
-    def __init__(self, step: Step, number: int, count: int, pane: Widget | None) -> None:
+    def __init__(self, number: int, pane: Widget | None) -> None:
         """`pane` is what the step is about; None where the whole page is meant."""
-        super().__init__()
-        self._step, self._number, self._count, self._pane = step, number, count, pane
-
-    def compose(self) -> ComposeResult:
-        """Mount the box."""
-        with Vertical(id="step") as box:
-            box.border_title = Content(f"Tour {self._number}/{self._count}  {self._step.title}")
-            yield Static(self._step.text, markup=False)
-            following = "enter ends it" if self._number == self._count else "enter next"
-            back = [] if self._number == 1 else [("p back", "answer(-1)")]
-            keys = clickable_keys([(following, "answer(1)"), *back, ("esc leave", "answer(0)")])
-            yield Static(keys, id="keys", markup=False)
+        step, last = STEPS[number], number == len(STEPS) - 1
+        keys = (("enter", "ends it" if last else "next"), *((("p", "back"),) if number else ()))
+        super().__init__(Confirmation(f"Tour {number + 1}/{len(STEPS)}  {step.title}", step.text, keys, "leave"))
+        self.number, self._pane = number, pane
 
     def on_resize(self) -> None:
         """Keep away from the pane, wherever it is now."""
@@ -80,11 +61,6 @@ class TourScreen(Dialog[int]):
     def _keep_away(self) -> None:
         low = self._pane is not None and self._pane.region.center[1] >= self.size.height / 2
         self.set_class(low, "-above")
-
-    def action_answer(self, by: int) -> None:
-        """Go on (1), back (-1), or leave (0)."""
-        if by != -1 or self._number > 1:
-            self.dismiss(by)
 
 
 class Tour:
@@ -123,7 +99,7 @@ class Tour:
             pane = None
         elif step.pane:
             screen.focus_pane(step.pane)
-        self._app.push_screen(TourScreen(step, self._number + 1, len(STEPS), pane), self._answered)
+        self._app.push_screen(TourScreen(self._number, pane), self._answered)
 
     def _open_trail(self) -> None:
         from tui.screens.trail import TrailScreen
@@ -135,12 +111,12 @@ class Tour:
         if source is not None and symbol:
             self._app.push_screen(TrailScreen(source, symbol))
 
-    async def _answered(self, by: int | None) -> None:
+    async def _answered(self, key: str | None) -> None:
         """Go on, or back; the trail of the last step stays open."""
+        by = {"enter": 1, "p": -1}.get(key or "", 0)
         if STEPS[self._number].does == TRAIL and by == -1:
             self._app.pop_screen()
-        if by and 0 <= self._number + by < len(STEPS):
+        if by and self._number + by < len(STEPS):
             await self._show(self._number + by)
             return
-        keep_tour()
         self._bridge.to_present()
