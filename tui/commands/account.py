@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from engine.reports.table import Column, sign_ink
 from engine.reports.tables import SESSION
 from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown, option_of
 from tui.settings.invocation import Invocation, command
+from tui.shell.cost_confirmation import check_asks
 from tui.text.console import as_json, show, show_document, show_records, standard_output
 from tui.text.plain_text import of_all, one_line, table, table_of, wrapped
 
@@ -88,7 +88,11 @@ def reconcile_command(
       paperdesk reconcile --rebuild --dry-run
     """
     why = " ".join(reason.split())
-    _check_options(adopt, rebuild, dry_run=dry_run, why=why, yes=yes, asks=not as_json() and sys.stdin.isatty())
+    if adopt and rebuild:
+        raise click.UsageError("--adopt and --rebuild are two steps: recover first, adopt what is left")
+    if adopt and not dry_run and not why:
+        raise click.UsageError("--adopt needs --reason TEXT, which is recorded in the books")
+    check_asks(yes or dry_run or not adopt, "check with `paperdesk reconcile`, then pass --adopt --yes")
     from engine.app.desk.reconciliation import adopt_account, rebuild_account, reconcile
     from engine.app.orders.controls import controlled_journal
     from engine.reports.documents.account import BrokerValues, reconciliation_document
@@ -113,17 +117,6 @@ def reconcile_command(
     )
     show_document(document, lambda: [*_changed(document), *_reconciliation_lines(document), *_value_lines(values)])
     return int(document["exit_code"])
-
-
-def _check_options(adopt: bool, rebuild: bool, *, dry_run: bool, why: str, yes: bool, asks: bool) -> None:
-    if adopt and rebuild:
-        raise click.UsageError("--adopt and --rebuild are two steps: recover first, adopt what is left")
-    if adopt and not dry_run and not why:
-        raise click.UsageError("--adopt needs --reason TEXT, which is recorded in the books")
-    if adopt and not (dry_run or yes or asks):
-        raise click.UsageError(
-            "cannot ask for confirmation without a terminal: check with `paperdesk reconcile`, then pass --adopt --yes"
-        )
 
 
 def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:

@@ -16,7 +16,7 @@ import click
 from engine.domain.order import OrderSize
 from engine.domain.text import counted
 from engine.reports import amounts
-from tui.commands.options import AMOUNT
+from tui.commands.options import size_of, size_options
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import facts, one_line
@@ -31,10 +31,7 @@ Document = Mapping[str, Any]
 @command("approve", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="All waiting orders.")
-@click.option(
-    "--quantity", type=AMOUNT, metavar="N", help="Send one order with this number of shares instead of its own size."
-)
-@click.option("--amount", type=AMOUNT, metavar="USD", help="Send one order with this amount instead of its own size.")
+@size_options
 def approve_command(
     invocation: Invocation,
     order_ids: tuple[str, ...],
@@ -60,11 +57,7 @@ def approve_command(
       paperdesk approve AAPL --quantity 25
       paperdesk approve --all --json
     """
-    if quantity is not None and amount is not None:
-        raise click.UsageError("give a size as --quantity or as --amount, not both")
-    size = None
-    if quantity is not None or amount is not None:
-        size = OrderSize(quantity or amount or Decimal(0), money=quantity is None)
+    size = size_of(quantity, amount)
     if size is not None and (everything or len(order_ids) != 1):
         raise click.UsageError("a size needs one order: name it")
     return _answer(invocation, "approve", order_ids, everything=everything, size=size)

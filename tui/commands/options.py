@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.domain.model_call import MASKS
+from engine.domain.order import OrderSize
 from tui.settings.invocation import OptionOf
 from tui.text.console import as_json
 
@@ -109,6 +110,22 @@ SCHEDULER: Mapping[str, Any] = {
     "metavar": "ADDRESS|local",
     "help": "Dask scheduler whose workers play the runs that ask no model's service; local starts --jobs of them here.",
 }
+
+
+def size_options(function: F) -> F:
+    """Add the size of an order."""
+    quantity = click.option("--quantity", type=AMOUNT, metavar="N", help="Number of shares, at the last price.")
+    return quantity(
+        click.option("--amount", type=AMOUNT, metavar="USD", help="Amount to trade, costs included.")(function)
+    )
+
+
+def size_of(quantity: Decimal | None, amount: Decimal | None) -> OrderSize | None:
+    """The size that is given, if any. Raises a usage error for two."""
+    if quantity is not None and amount is not None:
+        raise click.UsageError("give --quantity or --amount, not both")
+    number = amount if quantity is None else quantity
+    return None if number is None else OrderSize(number, money=quantity is None)
 
 
 def option_of(of: Sequence[str], name: str, *names: str, help: str, **attributes: Any) -> Callable[[F], F]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.domain.market import parse_symbol
-from engine.domain.order import OrderSize, OrderState, Side
+from engine.domain.order import OrderState, Side
 from engine.errors import NO
-from tui.commands.options import AMOUNT
+from tui.commands.options import size_of, size_options
 from tui.settings.invocation import Invocation, command
-from tui.text.console import as_json, show, show_document, standard_output
+from tui.shell.cost_confirmation import check_asks
+from tui.text.console import show, show_document, standard_output
 from tui.text.plain_text import facts
 from tui.text.run_text import effect_facts, order_words, terms
 
@@ -29,8 +29,7 @@ Document = Mapping[str, Any]
 @command("order", "--run")
 @click.argument("side", type=click.Choice(["BUY", "SELL"], case_sensitive=False))
 @click.argument("symbol")
-@click.option("--quantity", type=AMOUNT, metavar="N", help="Number of shares, at the last price.")
-@click.option("--amount", type=AMOUNT, metavar="USD", help="Amount to trade, costs included.")
+@size_options
 @click.option("--yes", is_flag=True, help="Skip confirmation.")
 def order_command(
     *,
@@ -58,17 +57,14 @@ def order_command(
       paperdesk order BUY AAPL --amount 5000
       paperdesk order SELL AAPL --quantity 10 --yes --json
     """
-    if quantity is None and amount is None:
+    size = size_of(quantity, amount)
+    if size is None:
         raise click.UsageError("give a size: --quantity N or --amount USD")
-    if quantity is not None and amount is not None:
-        raise click.UsageError("give --quantity or --amount, not both")
-    if not yes and (as_json() or not sys.stdin.isatty()):
-        raise click.UsageError("cannot ask for confirmation without a terminal: pass --yes")
+    check_asks(yes)
     from engine.app.orders.controls import controlled_journal
     from engine.messages.commands import PlaceOrder
 
     controlled_journal(invocation.begun_desk())
-    size = OrderSize(amount or quantity or Decimal(0), money=quantity is None)
     wanted, services = PlaceOrder(parse_symbol(symbol), Side(side.upper()), size), invocation.services()
     if not yes and not _agreed(services, wanted):
         return NO

@@ -13,7 +13,7 @@ from engine.errors import MalformedData
 from tui.commands.options import COUNT, actions, lines_shown, option_of
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
-from tui.shell.cost_confirmation import asks
+from tui.shell.cost_confirmation import check_asks
 from tui.text.console import show_document, standard_output
 
 if TYPE_CHECKING:
@@ -116,13 +116,9 @@ def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], keep: int | No
     going = named or to_prune(runs, keep or 0)
     for line in candidate_lines(going):
         click.echo(line, err=True)
-    if going and not yes:
-        if not asks():
-            raise click.UsageError(
-                "prune removes runs permanently, and cannot ask for confirmation without a terminal: pass --yes"
-            )
-        if not click.confirm("Remove them?", err=True):
-            going = ()
+    check_asks(yes or not going)
+    if going and not yes and not click.confirm("Remove them?", err=True):
+        going = ()
     done = prune_runs(going) if going else Pruned((), ())
     document = pruned_document(done.removed, done.at_work, len(runs) - len(done.removed))
     show_document(document, lambda: pruned_lines(document))

@@ -152,18 +152,12 @@ def _next_steps(environment: Mapping[str, str], state: Path | None, folder: str 
     home = os.environ.get(places.HOME)
     exported = {places.HOME: home} if home else {}
     exported |= {name: value for name, value in environment.items() if name.startswith("PAPERDESK_")}
-    program = sys.argv[0] if Path(sys.argv[0]).name == "paperdesk" else "paperdesk"
+    books = shlex.quote(str(state or places.sandbox_books()))
     data = f" --data {shlex.quote(folder)}" if folder else ""
-    named = f" --state {shlex.quote(str(state))}" if state else ""
-    served = f" --state {shlex.quote(str(state or places.sandbox_books()))}"
     return "\n".join(
         [
-            "To continue manually:",
+            "To go on by hand (docs/sandbox.md):",
             *(f"  export {name}={shlex.quote(value)}" for name, value in exported.items()),
-            f"  {program} report --session DATE     # also: decisions, equity, why SYMBOL DATE",
-            f"  {program} sandbox{data}{named} --sessions 5     # plays the next five",
-            f"  {program} sandbox{data}{served}",
-            "    # serves the account; set the variables that it prints where you call",
-            f"    # {program} --daily, and move its clock: docs/sandbox.md",
+            f"  paperdesk sandbox{data} --state {books}     # serves the account; --sessions 5 plays the next five",
         ]
     )

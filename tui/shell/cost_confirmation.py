@@ -11,6 +11,7 @@ import click
 
 from engine.errors import UsageError
 from tui.shell.progress import WIPE
+from tui.text.console import as_json
 
 if TYPE_CHECKING:
     from engine.app.bench.forecast import Forecast
@@ -56,6 +57,12 @@ def agree(
     if reason and not click.confirm("Run it?", err=True):
         click.echo("nothing was run", err=True)
         raise click.exceptions.Exit(declined)
+
+
+def check_asks(yes: bool, hint: str = "pass --yes") -> None:
+    """Raise UsageError where something has to be confirmed, `yes` does not, and nobody can be asked."""
+    if not yes and (as_json() or not sys.stdin.isatty()):
+        raise UsageError(f"cannot ask for confirmation without a terminal: {hint}")
 
 
 def asks() -> bool:
