@@ -68,7 +68,7 @@ class DeskConfig(_Section):
             raise ValueError(str(error)) from None
         if twice := next((name for name, times in names.items() if times > 1), None):
             raise ValueError(f"{twice} appears twice; name every symbol once")
-        return symbols
+        return tuple(names)
 
     @field_validator("profile")
     @classmethod

@@ -163,7 +163,7 @@ def test_texts_of_the_users_own_are_listed_as_undated(paperdesk_home: Path, caps
     flags = ("--symbols", "ORVL", "--from", "2025-02-03", "--to", "2025-02-05", "--cuts", "1")
     assert run(*flags, "--preset", "finvision-no-reflection") == 0
     text = capsys.readouterr().out
-    assert "Undated texts  profile of ORVL (7 words), instruction (3 words): no cut tells" in text
+    assert "  - profile of ORVL (7 words)\n  - instruction (3 words)\n" in text
     assert run(*flags, "--strategy", "macd", "--json") == 0
     made = json.loads(capsys.readouterr().out)
     assert (made["undated_texts"], made["training"]) == ([], None)

@@ -28,36 +28,23 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed (default: 0).")
 @click.option("--model", metavar="SPEC", help="Model of every persona; replay: recorded answers only.")
 @click.option("--baseline", metavar="SPEC", help="Model of a duel's other agents, scored 100.")
-@click.option(
-    "--repeats",
-    type=click.IntRange(1, 999),
-    metavar="N",
-    help="Number of arenas, with successive seeds and rotated seats.",
-)
+@click.option("--repeats", type=click.IntRange(1, 999), metavar="N", help="Arenas, by successive seeds, seats rotated.")
 @click.option("--jobs", **PROCESSES, help="Parallel repeats.")
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Maximum model cost of this call.")
 @abstain_option
 @click.option("--resume", metavar="RUN", help="Resume a stopped arena; answered questions are not asked again.")
 @click.option("--without-rumour", "unsaid", multiple=True, metavar="ID", help="Message to suppress (repeatable).")
-@click.option("--swap-seats", is_flag=True, help="Reverse the seats.")
+@click.option("--swap-seats", "swapped", is_flag=True, help="Reverse the seats.")
 @yes_option
 def arena_command(
     *,
     invocation: Invocation,
-    preset: str | None,
-    agents: str | None,
-    days: int | None,
-    seed: int | None,
-    model: str | None,
-    baseline: str | None,
-    repeats: int | None,
     jobs: int,
     budget: Decimal | None,
     abstain_limit: int,
     resume: str | None,
-    unsaid: tuple[str, ...],
-    swap_seats: bool,
     yes: bool,
+    **settings: Any,
 ) -> None:
     """Plays a closed market whose prices the agents make: personas driven by a model, and rule-based agents.
 
@@ -78,15 +65,13 @@ def arena_command(
     from tui.text.arena_text import arena_lines
 
     services = replace(invocation.services(), abstain_limit=abstain_limit)
-    given: dict[str, Any] = {"preset": preset, "agents": agents, "days": days, "seed": seed, "model": model}
-    given |= {"unsaid": unsaid or None, "swapped": swap_seats or None, "baseline": baseline, "repeats": repeats}
-    changes = {name: value for name, value in given.items() if value is not None}
+    changes = {name: value for name, value in settings.items() if value not in (None, (), False)}
     spec = _spec(services, invocation.run, resume, changes)
+    replay = changes.get("model") == "replay"
     if jobs > 1 and spec.repeats == 1:
         raise click.UsageError("--jobs runs repeats in parallel, and this is a single arena: give --repeats N with it")
-    if model != "replay":
+    if not replay:
         agree(services, arena_forecast(services, spec), yes, budget=budget)
-    replay = model == "replay"
     with interruptible() as stop:
         if spec.repeats > 1:
             document = run_repeats(services, spec, jobs=jobs, replay=replay, budget=budget, stop=stop)

@@ -16,7 +16,7 @@ import click
 from engine.domain.model_call import ModelKind, replays
 from engine.errors import MENDED, Interrupted, PaperdeskError
 from engine.settings import places
-from tui.commands.options import CUTS, DOLLARS, REPEATS, RunFlags, abstain_option, run_options
+from tui.commands.options import BUDGET, CUTS, DOLLARS, REPEATS, RunFlags, abstain_option, run_options
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.input_sensitivity import keep_sensitivities, sensitivity_option
@@ -24,7 +24,7 @@ from tui.shell.interruption import interruptible
 from tui.shell.progress import session_progress, work_line
 from tui.text.console import as_json, show, show_document, show_json_text, standard_output
 
-MOST_FORETOLD = 12
+MOST_SHOWN = 12
 """Texts that are listed; the rest is counted."""
 
 if TYPE_CHECKING:
@@ -35,12 +35,10 @@ if TYPE_CHECKING:
 
 @command("backtest")
 @run_options
-@click.option("--budget", type=DOLLARS, metavar="USD", help="Maximum model cost, including the part before a resume.")
+@click.option("--budget", type=DOLLARS, metavar="USD", help=BUDGET)
 @abstain_option
 @click.option(
-    "--repeats",
-    **REPEATS,
-    help="Runs of the same decisions: their noise is the least difference that counts.",
+    "--repeats", **REPEATS, help="Runs of the same decisions: their noise is the least difference that counts."
 )
 @click.option("--light", is_flag=True, help="Record settings, returns, trades and fingerprint alone; no baselines.")
 @sensitivity_option
@@ -265,14 +263,7 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool)
 
 @command("audit")
 @run_options
-@click.option(
-    "--cuts",
-    type=CUTS,
-    default="12",
-    show_default=True,
-    metavar="N",
-    help="Number of sessions at which the data is cut, or all.",
-)
+@click.option("--cuts", type=CUTS, default="12", show_default=True, metavar="N", help="Sessions to cut at, or all.")
 def audit_command(invocation: Invocation, flags: RunFlags, cuts: int) -> int:
     """Checks that no decision saw the future: the same run, on data that ends at the decision.
 
@@ -373,34 +364,8 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
         late = "  AFTER IT" if read["from_the_future"] else ""
         yield f"  {read['source']:<10}{read['items']:>8,}   {latest:<24}  {decision}{late}"
     yield ""
-    truncation, access, planted = document["truncation"], document["door"], document["planted"]
-    yield (
-        f"Truncation     {_passed(truncation['differing'])}: {truncation['cuts']} cuts, {truncation['compared']} "
-        f"decisions taken again, {truncation['differing']} differ"
-    )
-    if copies := document["folder_copies"]:
-        original = "hidden" if copies["hidden"] else "refused to Python"
-        yield (
-            f"Folder copies  {_passed(copies['differing'])}: {copies['compared']} decisions taken again on copies cut "
-            f"there, the original {original}, {copies['differing']} differ"
-        )
-    yield (
-        f"Data access    {_passed(access['differing'])}: compared in {access['sessions']} sessions, "
-        f"{access['differing']} show what a cut removes"
-    )
-    surfaced = ", ".join(one["source"] for one in planted if one["surfaced"])
-    sources = ", ".join(one["source"] for one in planted)
-    yield f"Planted future {_passed(surfaced)}: {sources}: {surfaced or 'nothing'} surfaced"
-    opened = ", ".join(document["opened_files"])
-    yield f"Files          {_passed(opened)}: {opened or 'the run opened no file of the data folder itself'}"
-    if training := document["training"]:
-        yield (
-            f"Training       {_passed(training['unmarked'])}: with another future of {len(training['sessions'])} "
-            f"sessions of the warm-up {training['unmarked']} texts rest on it and do not say so"
-        )
-    if mask := document["mask"]:
-        named = ", ".join(mask["named"]) or "nothing"
-        yield f"Mask           {_passed(mask['named'])}: of what level {mask['level']} hides the questions name {named}"
+    for name, faults, text in _checks(document):
+        yield f"{name:<14} {'FAILED' if faults else 'passed'}: {text}"
     if document["hindsight_memories"] is not None:
         count = document["hindsight_memories"]
         yield f"Hindsight      {count} memories of the warm-up rest on what followed, as training may"
@@ -412,23 +377,49 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield from document["notes"]
 
 
+def _checks(document: Mapping[str, Any]) -> Iterator[tuple[str, object, str]]:
+    """The checks of a certificate: name, what was found, and words."""
+    cut, access, planted = document["truncation"], document["door"], document["planted"]
+    again = f"{cut['compared']} decisions taken again, {cut['differing']} differ"
+    yield "Truncation", cut["differing"], f"{cut['cuts']} cuts, {again}"
+    if copies := document["folder_copies"]:
+        original = "hidden" if copies["hidden"] else "refused to Python"
+        again = f"{copies['compared']} decisions taken again on copies cut there"
+        yield "Folder copies", copies["differing"], f"{again}, the original {original}, {copies['differing']} differ"
+    shown = f"{access['differing']} show what a cut removes"
+    yield "Data access", access["differing"], f"compared in {access['sessions']} sessions, {shown}"
+    surfaced = ", ".join(one["source"] for one in planted if one["surfaced"])
+    sources = ", ".join(one["source"] for one in planted)
+    yield "Planted future", surfaced, f"{sources}: {surfaced or 'nothing'} surfaced"
+    opened = ", ".join(document["opened_files"])
+    yield "Files", opened, opened or "the run opened no file of the data folder itself"
+    if training := document["training"]:
+        unmarked = f"{training['unmarked']} texts rest on it and do not say so"
+        where = f"with another future of {len(training['sessions'])} sessions of the warm-up"
+        yield "Training", training["unmarked"], f"{where} {unmarked}"
+    if mask := document["mask"]:
+        named = ", ".join(mask["named"]) or "nothing"
+        yield "Mask", mask["named"], f"of what level {mask['level']} hides the questions name {named}"
+
+
 def _to_be_looked_at(document: Mapping[str, Any]) -> Iterator[str]:
     """Everything that a certificate cannot judge."""
-    if beside := document["not_audited"]:
-        yield f"Not audited    files that your code read outside of the data folder: {len(beside)}"
-        yield from (f"  - {one}" for one in beside)
     days = [one for one in document["foretold"] if ": names " in one]
-    if told := [one for one in document["foretold"] if one not in days]:
-        yield f"Foretold       texts that tell a close of the 60 sessions after them: {len(told)}, to be looked at"
-        yield from (f"  - {one}" for one in told[:MOST_FORETOLD])
-    if days:
-        yield f"Later days     texts that name a day after their own: {len(days)}, most of them appointments"
-        yield from (f"  - {one}" for one in days[:MOST_FORETOLD])
-    if early := document["stamped_early"]:
-        yield f"Stamped early  texts with a stamp before their release, from which on they count: {len(early)}"
-        yield from (f"  - {one}" for one in early[:MOST_FORETOLD])
-    if document["undated_texts"]:
-        yield f"Undated texts  {', '.join(document['undated_texts'])}: no cut tells of when they are"
+    told = [one for one in document["foretold"] if one not in days]
+    for name, what, found in (
+        ("Not audited", "files that your code read outside of the data folder", document["not_audited"]),
+        ("Foretold", "texts that tell a close of the 60 sessions after them, to be looked at", told),
+        ("Later days", "texts that name a day after their own, most of them appointments", days),
+        (
+            "Stamped early",
+            "texts with a stamp before their release, from which on they count",
+            document["stamped_early"],
+        ),
+        ("Undated texts", "no cut tells of when they are", document["undated_texts"]),
+    ):
+        if found:
+            yield f"{name:<14} {what}: {len(found)}"
+            yield from (f"  - {one}" for one in found[:MOST_SHOWN])
 
 
 def _bound_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -444,7 +435,3 @@ def _bound_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _utc(time: str | None) -> str:
     return "-" if time is None else f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _passed(faults: object) -> str:
-    return "FAILED" if faults else "passed"

@@ -15,6 +15,7 @@ import click
 from engine.errors import Interrupted
 from tui.commands.options import (
     ABSTAINING,
+    BUDGET,
     DAY,
     DOLLARS,
     PROCESSES,
@@ -23,6 +24,7 @@ from tui.commands.options import (
     RunFlags,
     both_ends,
     listed,
+    option_of,
     symbol_list,
 )
 from tui.commands.report import page_target, write_file
@@ -46,8 +48,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 PAPERS = ("finagent", "finvision", "investorbench", "tradinggpt")
 ARENA, MEMORY, RECALL = "arena", "memory", "recall"
-EVERY = (*PAPERS, ARENA, MEMORY, RECALL)
-WINDOWS = ("tradinggpt", MEMORY, ARENA)
+TABLES, AGENTS = (*PAPERS, ARENA), (*PAPERS, ARENA, MEMORY)
+EVERY = (*AGENTS, RECALL)
+WINDOWS, WARMED_UP = ("tradinggpt", MEMORY, ARENA), ("tradinggpt", MEMORY)
+TRIALS = click.IntRange(1, 10_000)
 STUDIED = ("desk", "finmem", "tradinggpt-single")
 """Presets that `bench memory` plays where none is named."""
 THROUGH = date(2025, 12, 31)
@@ -61,90 +65,36 @@ PLAYED = frozenset({"repeats", "jobs"})
 REUSED = "interrupted: what is finished is printed, recorded answers will be reused"
 
 
-def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], F]:
+def _option(of: Sequence[str], *names: str, **attributes: Any) -> Callable[[F], F]:
     return click.option(*names, cls=OptionOf, of=of, **attributes)
 
 
 @command("bench")
 @click.argument("name", metavar="BENCH", is_eager=True)
-@_option(
-    "--baselines", of=(*PAPERS, ARENA), is_flag=True, help="Rule strategies and learned baselines only, no agents."
-)
-@_option(
-    "--tune",
-    "trials",
-    of=PAPERS,
-    type=click.IntRange(1, 10_000),
-    metavar="TRIALS",
-    help="Tune the rules on the training period instead of using the authors' values.",
-)
-@_option("--symbols", of=EVERY, metavar="A,B", help="Restrict to these symbols of the table.")
+@_option(TABLES, "--baselines", is_flag=True, help="Rule strategies and learned baselines only, no agents.")
+@_option(PAPERS, "--tune", "trials", type=TRIALS, metavar="TRIALS", help="Tune the rules on the training period.")
+@_option(EVERY, "--symbols", metavar="A,B", help="Restrict to these symbols of the table.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder with prices of the paper's symbols.")
+@_option(AGENTS, "--models", "--model", "models", metavar="SPEC,SPEC", help="Models to run, one row each.")
+@_option(TABLES, "--repeats", **REPEATS, help="Runs per row; the one with the median Sharpe is reported.")
+@_option(TABLES, "--ablations", is_flag=True, help="Add the paper's ablations.")
+@_option(PAPERS, "--without", multiple=True, metavar="STEP,STEP", help="Add a row without these steps (repeatable).")
+@_option(TABLES, "--jobs", **PROCESSES, help="Parallel runs, one process each.")
+@_option(PAPERS, "--scheduler", **SCHEDULER)
 @_option(
-    "--models",
-    "--model",
-    "models",
-    of=(*PAPERS, MEMORY, ARENA),
-    metavar="SPEC,SPEC",
-    help="Models to run, one row each.",
+    AGENTS, "--preset", "presets", multiple=True, metavar="NAME|FILE", help="Run this preset's agents (repeatable)."
 )
 @_option(
-    "--repeats",
-    of=(*PAPERS, ARENA),
-    **REPEATS,
-    help="Runs per row; the one with the median Sharpe is reported.",
+    TABLES, "--strategy", "strategies", multiple=True, metavar="NAME|FILE:CLASS", help="Run this strategy (repeatable)."
 )
-@_option("--ablations", of=(*PAPERS, ARENA), is_flag=True, help="Add the paper's ablations.")
-@_option("--without", of=PAPERS, multiple=True, metavar="STEP,STEP", help="Add a row without these steps (repeatable).")
-@_option(
-    "--jobs",
-    of=(*PAPERS, ARENA),
-    **PROCESSES,
-    help="Parallel runs, one process each.",
-)
-@_option("--scheduler", of=PAPERS, **SCHEDULER)
-@_option(
-    "--preset",
-    "presets",
-    of=(*PAPERS, MEMORY, ARENA),
-    multiple=True,
-    metavar="NAME|FILE",
-    help="Run this preset instead of the paper's agents (repeatable); memory: presets to study (default: desk, finmem, "
-    "tradinggpt-single).",
-)
-@_option(
-    "--strategy",
-    "strategies",
-    of=(*PAPERS, ARENA),
-    multiple=True,
-    metavar="NAME|FILE:CLASS",
-    help="Run this strategy in the paper's environment (repeatable).",
-)
-@_option(
-    "--from",
-    "first",
-    of=WINDOWS,
-    type=DAY,
-    metavar="DATE",
-    help="memory, arena, tradinggpt: first session of the test.",
-)
-@_option(
-    "--to", "last", of=WINDOWS, type=DAY, metavar="DATE", help="memory, arena, tradinggpt: last session of the test."
-)
-@_option(
-    "--warm-up-from",
-    of=("tradinggpt", MEMORY),
-    type=DAY,
-    metavar="DATE",
-    help="memory, tradinggpt: start of the warm-up.",
-)
-@_option(
-    "--budget", of=PAPERS, type=DOLLARS, metavar="USD", help="Maximum model cost, including the part before a resume."
-)
-@_option("--abstain-limit", of=(*PAPERS, ARENA), **ABSTAINING)
-@_option("--resume", of=PAPERS, metavar="RUN", help="Resume a stopped bench; answered questions are not asked again.")
-@_option("--keep", of=PAPERS, is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
-@_option("--out", of=PAPERS, metavar="FILE", help="Also plot the cumulative returns of all rows to an HTML file.")
+@option_of(WINDOWS, "--from", "first", type=DAY, metavar="DATE", help="First session of the test.")
+@option_of(WINDOWS, "--to", "last", type=DAY, metavar="DATE", help="Last session of the test.")
+@option_of(WARMED_UP, "--warm-up-from", type=DAY, metavar="DATE", help="Start of the warm-up.")
+@_option(PAPERS, "--budget", type=DOLLARS, metavar="USD", help=BUDGET)
+@_option(TABLES, "--abstain-limit", **ABSTAINING)
+@_option(PAPERS, "--resume", metavar="RUN", help="Resume a stopped bench; answered questions are not asked again.")
+@_option(PAPERS, "--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
+@_option(PAPERS, "--out", metavar="FILE", help="Also plot the cumulative returns of all rows to an HTML file.")
 @yes_option
 def bench_command(
     *,
@@ -179,14 +129,15 @@ def bench_command(
     continues a bench stopped by Ctrl-C, by its --budget or by an unavailable model. A model without a usable decision
     in two sessions in a row stops it (75); --resume retries.
 
-    --preset and --strategy run your own agent or strategy in the paper's environment, beside the printed rows; our rows
-    are compared with each other and with buy and hold, paired by session.
+    --preset and --strategy run your own agents or strategy in the paper's environment, beside the printed rows; our
+    rows are compared with each other and with buy and hold, paired by session.
 
     BENCH tradinggpt: one trader against three who debate, each with its own book and row, over the paper's window or
     --from to --to, on a demo symbol or, with --data, on TSLA; --symbols selects others. The paper prints no results.
 
     BENCH memory: the same window without memory, with recall, with an oracle that knows which memories will pay off,
-    with each layer switched off, and with false memories; differences are paired by session.
+    with each layer switched off, and with false memories; differences are paired by session. Without --preset it
+    studies desk, finmem and tradinggpt-single.
 
     BENCH recall: paraphrased questions generated from news and filings, put to every memory ranking; on the demo
     market, or on a folder with --data.

@@ -22,13 +22,7 @@ AGAIN = "the same command continues"
 
 @command("compare", "--run")
 @click.option("--models", metavar="A,B,C", help="Models, each in place of models.default; without it the desk's books.")
-@click.option(
-    "--repeats",
-    cls=OptionOf,
-    of=OF_MODELS,
-    **REPEATS,
-    help="Runs of each model: a difference below their noise is not distinguishable.",
-)
+@click.option("--repeats", cls=OptionOf, of=OF_MODELS, **REPEATS, help="Runs of each model, for their noise.")
 @partial(run_options, left_out=("model", "strategy", "params"))
 @click.option("--jobs", cls=OptionOf, of=OF_MODELS, **JOBS)
 @click.option("--scheduler", cls=OptionOf, of=OF_MODELS, **SCHEDULER)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,13 +34,7 @@ folder_option = click.option("--data", "folder", metavar="DIR", help="Data folde
 @command("fetch")
 @click.argument("kind", type=click.Choice(KINDS), default="all")
 @click.option("--symbols", metavar="A,B", help="Symbols to fetch (default: the desk's).")
-@click.option(
-    "--from",
-    "since",
-    type=DAY,
-    metavar="DATE",
-    help="Start date (default: the end of the existing data; at first 3 years of bars, 60 days of news, all filings).",
-)
+@click.option("--from", "since", type=DAY, metavar="DATE", help="Start date (default: the end of the existing data).")
 @click.option("--again", is_flag=True, help="Fetch existing dates again, and replace bars and actions that differ.")
 @folder_option
 def fetch_command(
@@ -61,7 +55,7 @@ def fetch_command(
 
     Bars are daily and unadjusted; adj_close is computed from the actions. A bar is written after its session has
     closed. Existing data stays: fetching again adds only new data, reports how many recent bars the vendor has
-    corrected since, and continues after Ctrl-C.
+    corrected since, and continues after Ctrl-C. At first it takes 3 years of bars, 60 days of news and all filings.
 
     \b
     Examples:
@@ -100,40 +94,22 @@ def fetch_command(
 @command("import")
 @click.argument("kinds", metavar="KIND[,KIND]")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--symbol",
-    metavar="A,B",
-    help="Symbols, macro series or funds to import (default: all in the file).",
-)
+@click.option("--symbol", metavar="A,B", help="Symbols, macro series or funds to import (default: all in the file).")
 @click.option(
     "--map",
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="The file's column for a field; an empty column skips the field (repeatable).",
+    help="A field's column; an empty one skips it (repeatable).",
 )
 @click.option("--tz", "zone", metavar="ZONE", help="Time zone of times without one, such as America/New_York.")
 @click.option("--currency", metavar="CODE", help="Currency of prices if the file names none: GBX for pence, or GBP.")
+@click.option("--dates", type=click.Choice(("mdy", "dmy", "ymd")), help="Order of day, month and year if ambiguous.")
+@click.option("--decimal", type=click.Choice(("point", "comma")), help="Decimal mark if ambiguous.")
 @click.option(
-    "--dates",
-    type=click.Choice(("mdy", "dmy", "ymd")),
-    help="Order of day, month and year if the file's dates are ambiguous.",
+    "--header", type=click.BOOL, default=True, metavar="yes|no", help="no: --map open=2 means the second column."
 )
-@click.option(
-    "--decimal", type=click.Choice(("point", "comma")), help="Decimal mark if the file's numbers are ambiguous."
-)
-@click.option(
-    "--header",
-    type=click.BOOL,
-    default=True,
-    metavar="yes|no",
-    help="no: the file has no header; --map open=2 then means the second column.",
-)
-@click.option(
-    "--from-adjusted",
-    is_flag=True,
-    help="actions: derive missing ones from adj_close, in FILE or in the folder's prices.",
-)
+@click.option("--from-adjusted", is_flag=True, help="actions: derive missing ones from adj_close (FILE or the folder).")
 @click.option("--dry-run", is_flag=True, help="Show the detected format without writing anything.")
 @folder_option
 def import_command(
@@ -143,14 +119,10 @@ def import_command(
     file: Path | None,
     symbol: str | None,
     columns: Sequence[str],
-    zone: str | None,
-    currency: str | None,
-    dates: str | None,
-    decimal: str | None,
-    header: bool,
     from_adjusted: bool,
     dry_run: bool,
     folder: str | None,
+    **form: Any,
 ) -> None:
     """Imports a CSV, JSON, JSONL or Parquet file into the data folder: prices, actions, news and filings (several at
     once if the file has them), macro series, fund holdings and fund commentary. Files from yfinance, Alpaca, Polygon,
@@ -190,11 +162,7 @@ def import_command(
         folder=_folder(services, folder, "import"),
         symbols=listed(symbol),
         columns=dict(key_values(columns, "--map")),
-        zone=zone,
-        currency=currency,
-        dates=dates,
-        decimal=decimal,
-        header=header,
+        **form,
         write=not dry_run,
         from_adjusted=from_adjusted,
     )

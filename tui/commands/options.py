@@ -100,12 +100,14 @@ ABSTAINING: Mapping[str, Any] = {
 }
 abstain_option = click.option("--abstain-limit", **ABSTAINING)
 
+BUDGET = "Maximum model cost, including the part before a resume."
 REPEATS: Mapping[str, Any] = {"type": click.IntRange(1, 99), "default": 1, "show_default": True, "metavar": "N"}
 PROCESSES: Mapping[str, Any] = {"type": click.IntRange(1, 64), "default": 1, "show_default": True, "metavar": "N"}
 JOBS: Mapping[str, Any] = {
     **PROCESSES,
     "help": "Parallel runs, one process each; runs that ask a model's service stay one after the other.",
 }
+MASK = "Hide from models: 1 tickers, 2 also names, 3 also dates, 4 also the price level; 0: nothing."
 SCHEDULER: Mapping[str, Any] = {
     "metavar": "ADDRESS|local",
     "help": "Dask scheduler whose workers play the runs that ask no model's service; local starts --jobs of them here.",
@@ -126,6 +128,11 @@ def size_of(quantity: Decimal | None, amount: Decimal | None) -> OrderSize | Non
         raise click.UsageError("give --quantity or --amount, not both")
     number = amount if quantity is None else quantity
     return None if number is None else OrderSize(number, money=quantity is None)
+
+
+folder_option = click.option(
+    "--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo)."
+)
 
 
 def option_of(of: Sequence[str], name: str, *names: str, help: str, **attributes: Any) -> Callable[[F], F]:
@@ -283,16 +290,8 @@ def run_options(function: F, left_out: Collection[str] = ()) -> F:
         "--tier", type=click.Choice(["default", "flex"]), help="Vendor's service tier; flex is slow and half price."
     )
     @click.option("--without", metavar="STEP,STEP", help="Steps of the preset to leave out.")
-    @click.option(
-        "--mask",
-        "masks",
-        type=LEVELS,
-        metavar="0..4",
-        help="""
-        Hide from models: 1 tickers, 2 also names, 3 also dates, 4 also the price level; 0: nothing.
-    """,
-    )
-    @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
+    @click.option("--mask", "masks", type=LEVELS, metavar="0..4", help=MASK)
+    @folder_option
     @click.option("--cash", type=AMOUNT, metavar="N", help="Starting cash.")
     @click.option("--commission", type=AMOUNT, metavar="FRACTION", help="Commission per trade (0.001 is 0.1 %).")
     @click.option("--slippage", "slippage_bp", type=AMOUNT, metavar="BP", help="Slippage in basis points.")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.settings import places
-from tui.commands.options import AMOUNT, DAY
+from tui.commands.options import AMOUNT, DAY, folder_option
 from tui.settings.invocation import Invocation, command
 from tui.text.console import as_json, show, show_document
 
@@ -24,22 +24,16 @@ if TYPE_CHECKING:
     from engine.settings.config import Config
 
 
+PORT, SESSIONS = click.IntRange(0, 65535), click.IntRange(1, 250)
+
+
 @command("sandbox")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port on 127.0.0.1 (0: any free port)."
-)
-@click.option(
-    "--data", "folder", metavar="DIR", help="Data folder (default: the configured one, else the demo market)."
-)
+@click.option("--port", type=PORT, default=0, metavar="N", help="Port on 127.0.0.1 (0: any free port).")
+@folder_option
 @click.option("--start", type=DAY, metavar="DATE", help="Session after whose close the clock starts.")
 @click.option("--state", type=click.Path(path_type=Path), metavar="FILE", help="File that stores the books.")
 @click.option("--slippage-bp", type=AMOUNT, metavar="N", help="Half-spread in basis points (default: 5).")
-@click.option(
-    "--sessions",
-    type=click.IntRange(1, 250),
-    metavar="N",
-    help="Play N sessions with the configured desk, one `paperdesk --daily` each, then exit.",
-)
+@click.option("--sessions", type=SESSIONS, metavar="N", help="Play N sessions with the configured desk, then exit.")
 @click.option("--pay-dividends", is_flag=True, help="Pay dividends (a paper account at Alpaca pays none).")
 def sandbox_command(
     *,

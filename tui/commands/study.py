@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import MENDED, Interrupted, MissingData, PaperdeskError
-from tui.commands.options import ABSTAIN_LIMIT, JOBS, SCHEDULER
+from tui.commands.options import ABSTAIN_LIMIT, JOBS, SCHEDULER, folder_option
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
@@ -28,7 +28,7 @@ TEXT, CSV, LATEX, JSON = "text", "csv", "latex", "json"
 
 @command("study")
 @click.argument("file", metavar="FILE.toml|list")
-@click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
+@folder_option
 @click.option("--jobs", **JOBS)
 @click.option("--scheduler", **SCHEDULER)
 @click.option("--format", "chosen", type=click.Choice([TEXT, CSV, LATEX, JSON]), help="Default: text; --json is json.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import DAY, PROCESSES, both_ends, key_values, symbol_list
+from tui.commands.options import COUNT, DAY, PROCESSES, both_ends, folder_option, key_values, symbol_list
 from tui.settings.invocation import Invocation, command
 from tui.shell.progress import progress_bar
 from tui.text.console import show_document
@@ -17,34 +17,24 @@ if TYPE_CHECKING:
     from datetime import date
 
 
+TRIALS = click.IntRange(1)
+
+
 @command("tune")
 @click.argument("strategy", metavar="STRATEGY")
 @click.option("--symbols", metavar="A,B", help="Symbols, tuned separately (default: the desk's).")
 @click.option("--from", "first", type=DAY, required=True, metavar="DATE", help="First session of the training window.")
 @click.option("--to", "last", type=DAY, required=True, metavar="DATE", help="Last session of the training window.")
 @click.option("--warm-up-from", type=DAY, metavar="DATE", help="Start of the warm-up, on which a strategy is fitted.")
-@click.option(
-    "--test-from", type=DAY, metavar="DATE", help="First session of a later window to test the best parameters on."
-)
+@click.option("--test-from", type=DAY, metavar="DATE", help="First session of a later window, to test the best on.")
 @click.option("--test-to", type=DAY, metavar="DATE", help="Last session of that window.")
 @click.option(
-    "--walk-forward",
-    "folds",
-    type=click.IntRange(0),
-    default=0,
-    metavar="N",
-    help="Search again on N stretches of the training window, each tested on the next.",
+    "--walk-forward", "folds", type=COUNT, default=0, metavar="N", help="Stretches to search and test again on."
 )
-@click.option(
-    "--trials", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Trials per symbol."
-)
-@click.option(
-    "--jobs",
-    **PROCESSES,
-    help="Trials at a time, one process each; they are drawn N at a time too, so N decides which are tried.",
-)
+@click.option("--trials", type=TRIALS, default=100, show_default=True, metavar="N", help="Trials per symbol.")
+@click.option("--jobs", **PROCESSES, help="Trials at a time, one process each: N decides which are drawn, too.")
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="Parameter to hold fixed.")
-@click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
+@folder_option
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed of the search.")
 def tune_command(
     *,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.domain.text import counted
@@ -75,37 +76,31 @@ def _aligned(head: list[str], rows: list[list[str]], right: set[str], width: int
 def _lines_of(
     who: str, by: str | None, found: dict[str, Cell], metrics: Sequence[str], notes: dict[str, int]
 ) -> Iterator[list[str]]:
-    cells = [found.get(metric) for metric in metrics]
-    said = dict.fromkeys(notes[cell.note] for cell in found.values() if cell.note)
-    note = "".join(f"[{number}]" for number in said)
+    """A row of a table: a line for each kind of its figures, the first with its name and notes."""
+    note = "".join(f"[{number}]" for number in dict.fromkeys(notes[cell.note] for cell in found.values() if cell.note))
     name = row_name(who, by)
-    ours = [_ours(cell, None if cell is None else cell.ours) for cell in cells]
-    printed = ["-" if cell is None or cell.paper is None else f"{cell.paper:f}" for cell in cells]
-    has_ours = by is not None or any(text != "-" for text in ours)
-    if has_ours:
-        yield [name, "ours", *ours, note]
-        name, note = "", ""
-    spreads = [None if cell is None else cell.spread for cell in cells]
-    if any(spread is not None for spread in spreads):
-        for word in ("low", "median", "high"):
-            yield [
-                "",
-                word,
-                *(_ours(c, None if c is None or c.spread is None else getattr(c.spread, word)) for c in cells),
-                "",
-            ]
-    if any(text != "-" for text in printed):
-        yield [name, "paper", *printed, note]
-    apart = [None if cell is None else cell.rel_diff for cell in cells]
-    if any(value is not None for value in apart):
-        yield ["", "difference", *("-" if value is None else f"{value:+.3%}" for value in apart), ""]
+    for word, form in KINDS.items():
+        texts = [(form(found[metric]) if metric in found else "") or "-" for metric in metrics]
+        if any(text != "-" for text in texts) or (word == "ours" and by is not None):
+            yield [name, word, *texts, note]
+            name, note = "", ""
 
 
-def _ours(cell: Cell | None, value: float | None) -> str:
-    if cell is None or value is None:
-        return "-"
+def _ours(cell: Cell, value: float | None) -> str:
     digits = DIGITS if cell.paper is None else max(0, -int(cell.paper.as_tuple().exponent))
-    return f"{value:.{digits}f}"
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _spread(word: str, cell: Cell) -> str:
+    return "" if cell.spread is None else _ours(cell, getattr(cell.spread, word))
+
+
+KINDS: Mapping[str, Callable[[Cell], str]] = {
+    "ours": lambda cell: _ours(cell, cell.ours),
+    **{word: partial(_spread, word) for word in ("low", "median", "high")},
+    "paper": lambda cell: "" if cell.paper is None else f"{cell.paper:f}",
+    "difference": lambda cell: "" if cell.rel_diff is None else f"{cell.rel_diff:+.3%}",
+}
 
 
 def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
