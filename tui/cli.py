@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,7 +21,7 @@ from tui.commands import GROUPS, registered
 from tui.settings.invocation import Invocation, OptionOf, WithCommonOptions
 from tui.text.console import PRINTED, as_json, show_json
 
-DAILY = ("--daily",)
+_option = partial(click.option, cls=OptionOf, of=("--daily",))
 SCHEMA = 1
 """Version of the document of a failure."""
 
@@ -69,20 +70,8 @@ class LazyCommands(WithCommonOptions, click.Group):
 @click.option("--watch", is_flag=True, help="Run on a schedule, with live prices and news, until Ctrl-C.")
 @click.option("--cycle", is_flag=True, help="Open the app and run a cycle at once.")
 @click.option("--read-only", is_flag=True, help="Open the app read-only.")
-@click.option(
-    "--session",
-    cls=OptionOf,
-    of=DAILY,
-    metavar="DATE",
-    help="With --daily: session to decide (default: the last completed).",
-)
-@click.option(
-    "--symbol",
-    cls=OptionOf,
-    of=DAILY,
-    metavar="SYMBOL",
-    help="With --daily: run one symbol only; the others stay due.",
-)
+@_option("--session", metavar="DATE", help="With --daily: session to decide (default: the last completed).")
+@_option("--symbol", metavar="SYMBOL", help="With --daily: run one symbol only; the others stay due.")
 @click.version_option(package_name="paperdesk", message="paperdesk %(version)s")
 @click.pass_context
 def cli(

@@ -20,7 +20,7 @@ from tui.commands.options import DAY, at_option, check_order, limit_option, line
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import check_asks
 from tui.text.console import as_json, show, show_document, show_records, standard_output
-from tui.text.plain_text import of_all, one_line, table, table_of, wrapped
+from tui.text.plain_text import NONE_FITS, listing, one_line, table, wrapped
 
 if TYPE_CHECKING:
     from engine.reports.documents.account import BrokerValues
@@ -161,21 +161,18 @@ def _equity_lines(title: str, document: Document, values: BrokerValues, filtered
 
     shown = document["equity"]
     yield standard_output().bold(f"Value of {title} by session")
-    if shown:
-        yield from _equity_table(shown, values)
-        yield from equity_curves(shown, standard_output())
-    else:
-        yield "none that fits; leave out a filter" if filtered else "no session yet"
-    yield from of_all(len(shown), document["count"])
+    none = NONE_FITS if filtered else "no session yet"
+    yield from listing(_equity_columns(values), shown, document["count"], none)
+    yield from equity_curves(shown, standard_output()) if shown else ()
     for flow in (flow for row in shown for flow in row["cash_flows"]):
         subject = " ".join(filter(None, (flow["kind"], flow["symbol"])))
         yield f"{flow['session']}  {subject} {gain(number(flow['amount']))}"
     yield from _value_lines(values)
 
 
-def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[str]:
+def _equity_columns(values: BrokerValues) -> Sequence[Column]:
     differing = {str(one.session) for one in values.differing}
-    columns = (
+    return (
         SESSION,
         Column("VALUE", "value", money),
         Column("BROKER", lambda row: row["broker_value"] or "", money, drop_order=2),
@@ -186,8 +183,6 @@ def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[st
         Column("CHANGE", "change", percent, sign_ink),
         Column("DRAWDOWN", "drawdown", "{:.2%}".format),
     )
-    console = standard_output()
-    return table_of(columns, rows, console.room, paint=console.inked)
 
 
 def _changed(document: Document) -> Iterator[str]:

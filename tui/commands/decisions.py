@@ -20,7 +20,7 @@ from engine.reports.tables import REQUESTED, SESSION, SIDE, SYMBOL
 from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_records, standard_output
-from tui.text.plain_text import of_all, table_of, wrapped
+from tui.text.plain_text import NONE_FITS, listing, wrapped
 from tui.text.run_text import opinions_line, order_words, reason_words
 
 if TYPE_CHECKING:
@@ -138,12 +138,9 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
     yield console.bold(f"Decisions of {records.title}")
     if records.note:
         yield records.note
-    if not shown:
-        yield "none that fits; leave out a filter"
-        return
     several = len({made["owner"] for made in shown}) > 1
-    yield from table_of([one for one in DECISIONS if several or one.title != "OWNER"], shown, console.room)
-    yield from of_all(len(shown), document["count"])
+    columns = [one for one in DECISIONS if several or one.title != "OWNER"]
+    yield from listing(columns, shown, document["count"], NONE_FITS)
     sessions = {made["run"]: made["session"] for made in shown}
     for run, changed in document["changed"].items():
         yield from wrapped(f"settings changed for {sessions[run]}, {changed_text(changed)}", min(console.width, 110))
@@ -172,11 +169,11 @@ def orders_command(*, invocation: Invocation, symbol: str | None, open_only: boo
 
 def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Iterator[str]:
     yield standard_output().bold(f"Orders of {title}")
-    if not document["count"]:
-        yield "none that fits; leave out a filter" if filtered else "none"
-        return
-    yield from _order_table(document["orders"])
-    yield from of_all(len(document["orders"]), document["count"])
+    orders = document["orders"]
+    yield from listing(ORDERS, [*map(_filled, orders)], document["count"], NONE_FITS if filtered else "none")
+    for order in orders:
+        if order["detail"] or order["edited_from"]:
+            yield from wrapped(f"{order['session']} {order_words(order)}", standard_output().width)
 
 
 def _filled(order: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -187,10 +184,3 @@ def _filled(order: Mapping[str, Any]) -> Mapping[str, Any]:
     state = state_words(order["state"]) + (", yours" if order["owner"] == YOU else "")
     on = order["fills"][-1]["session"] if fills else ""
     return {**order, "state": state, "filled": shares or "", "price": paid / shares if shares else "", "on": on}
-
-
-def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield from table_of(ORDERS, map(_filled, orders), standard_output().room)
-    for order in orders:
-        if order["detail"] or order["edited_from"]:
-            yield from wrapped(f"{order['session']} {order_words(order)}", standard_output().width)

@@ -1,20 +1,27 @@
-"""`paperdesk runs` (research): list, compare, export or remove the runs of this machine."""
+"""`paperdesk runs` (research): list, compare, export or remove the runs of this machine.
+`paperdesk trials` (research): list the looks at windows that deflate every result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.text import counted
 from engine.errors import MalformedData
-from tui.commands.options import COUNT, actions, lines_shown, option_of
+from engine.reports.amounts import percent
+from engine.reports.table import Column, sign_ink
+from tui.commands.options import COUNT, DAY, actions, both_ends, limit_option, lines_shown, option_of, symbol_list
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import check_asks
 from tui.text.console import show_document, standard_output
+from tui.text.plain_text import beginning, listing
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
@@ -122,3 +129,46 @@ def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], keep: int | No
     done = prune_runs(going) if going else Pruned((), ())
     document = pruned_document(done.removed, done.at_work, len(runs) - len(done.removed))
     show_document(document, lambda: pruned_lines(document))
+
+
+@command("trials")
+@click.option("--symbols", metavar="A,B", help="Trials that looked at one of these symbols.")
+@click.option("--from", "first", type=DAY, metavar="DATE", help="First session of the window.")
+@click.option("--to", "last", type=DAY, metavar="DATE", help="Last session of the window.")
+@limit_option("latest")
+def trials_command(
+    *, invocation: Invocation, symbols: str | None, first: date | None, last: date | None, limit: int | None
+) -> None:
+    """Lists what was looked at on this machine: backtests, tuning trials, ablations, redecisions, audits and rows of
+    tables, those of removed runs included.
+
+    With a window it lists the trials whose windows overlap it by more than half of the shorter one: those that the
+    `luck` of a result there counts. Trials with equal settings count once.
+
+    \b
+    Examples:
+      paperdesk trials
+      paperdesk trials --symbols AAPL --from 2023-06-01 --to 2023-12-29
+    """
+    from engine.reports.documents.luck import counted_trials, trials_document
+
+    window = both_ends(first, last)
+    document = trials_document(counted_trials(() if symbols is None else symbol_list(symbols), window))
+    show_document(document, lambda: _trial_lines(document, lines_shown(limit)))
+
+
+TRIALS = (
+    Column("TIME", lambda one: one["time"][:16].replace("T", " ")),
+    Column("KIND", "kind"),
+    Column("NAME", "name"),
+    Column("SYMBOLS", lambda one: beginning(",".join(one["symbols"]), 24)),
+    Column("WINDOW", lambda one: f"{one['first']} to {one['last']}"),
+    Column("RETURN", lambda one: "" if one["total_return"] is None else one["total_return"], percent, sign_ink),
+    Column("RUN", "run"),
+)
+
+
+def _trial_lines(document: Mapping[str, Any], limit: int) -> Iterator[str]:
+    trials = document["trials"]
+    yield from listing(TRIALS, trials[: limit or None], len(trials), "no trial yet; `paperdesk backtest` counts one")
+    yield f"{counted(document['count'], 'different trial')}; equal settings count once"

@@ -149,19 +149,22 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         self.set_class(bool(self._lines), "-told")
 
     def _rail(self, asked: Question | None) -> Content:
-        lines = []
-        for one in self._questions:
+        def line(one: Question) -> Content:
             answer = self._answers.get(one.key, "")
             shown = "*" * min(8, len(answer)) if one.secret else answer
-            lines.append(Content.assemble((f"{'>' if one == asked else ' '} {one.name:<14}", "bold"), shown))
-        return Content("\n").join(lines)
+            return Content.assemble((f"{'>' if one == asked else ' '} {one.name:<14}", "bold"), shown)
+
+        return Content("\n").join(map(line, self._questions))
 
     def _choices(self, question: Question | None) -> str:
-        if self._ready:
-            return _end_choices(web=self.app.is_web, cycle=self._set_up.cycle)
         if self._working:
             return "one moment"
-        return "enter next   esc back" if question is not None else "enter start   esc back"
+        if not self._ready:
+            return f"enter {'start' if question is None else 'next'}   esc back"
+        if self.app.is_web:
+            return "enter ends the app: open the page again   esc stay here"
+        cycle = " and run the first cycle   o open it" if self._set_up.cycle else ""
+        return f"enter open it{cycle}   esc stay here"
 
     # What is done
 
@@ -219,15 +222,6 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
     def _say(self, text: str, ink: str) -> None:
         self._lines.append((text, ink))
         self._show()
-
-
-def _end_choices(*, web: bool, cycle: bool) -> str:
-    """The choices once all is written."""
-    if web:
-        then = ", where r runs the first cycle" if cycle else ""
-        return f"enter ends the app: open the page again{then}   esc stay here"
-    then = " and run the first cycle   o open it" if cycle else ""
-    return f"enter open it{then}   esc stay here"
 
 
 class SetUpRefused(PaperdeskError):

@@ -9,7 +9,7 @@ from typing import Any
 from engine.reports.amounts import between, ratio
 from engine.reports.table import Column, count, warn_ink
 from tui.text.console import Console
-from tui.text.plain_text import facts, table, table_of
+from tui.text.plain_text import NONE_FITS, facts, table, table_of
 
 Row = Mapping[str, Any]
 
@@ -79,7 +79,7 @@ def owner_lines(document: Row, title: str, console: Console) -> Iterator[str]:
     owners: Mapping[str, Row] = document["per_owner"]
     yield console.bold(f"Opinions by owner, {title}")
     if not owners:
-        yield "none that fits; leave out a filter"
+        yield NONE_FITS
         return
     found = judged(document)
     yield from table_of((*JUDGED[:5], *JUDGED[7:9], RANKED, JUDGED[9]), found, console.room)

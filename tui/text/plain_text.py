@@ -8,13 +8,17 @@ from typing import Any
 from engine.domain.text import one_line, printable
 from engine.reports.amounts import UNKNOWN
 from engine.reports.table import Column
+from tui.text.console import standard_output
+
+NONE_FITS = "none that fits; leave out a filter"
 
 __all__ = [
+    "NONE_FITS",
     "Line",
     "beginning",
     "cut",
     "facts",
-    "of_all",
+    "listing",
     "one_line",
     "paragraph",
     "printable",
@@ -148,7 +152,12 @@ def paragraph(text: str, width: int, indent: str = "  ", ink: str = "") -> Itera
         yield (indent + line).rstrip(), ink
 
 
-def of_all(shown: int, count: int) -> Iterator[str]:
-    """A line that says how many are left out, where any are."""
-    if shown < count:
-        yield f"the last {shown} of {count}; --limit 0 shows all"
+def listing(columns: Sequence[Column], shown: Sequence[Any], count: int, none: str) -> Iterator[str]:
+    """A list on standard output: a table of what is `shown` of `count`, and how many are left out; else `none`."""
+    console = standard_output()
+    if shown:
+        yield from table_of(columns, shown, console.room, paint=console.inked)
+    else:
+        yield none
+    if len(shown) < count:
+        yield f"the last {len(shown)} of {count}; --limit 0 shows all"

@@ -10,9 +10,9 @@ from engine.reports.amounts import cost, gain, number, percent, portion, ratio, 
 from engine.reports.performance import BENCHMARK
 from engine.reports.table import Column, sign_ink
 from tui.text.attribution_text import sensitivity_lines
-from tui.text.console import Console, standard_output
+from tui.text.console import Console
 from tui.text.equity_curves import curve_lines
-from tui.text.plain_text import GAP, beginning, cut, of_all, one_line, table, table_of
+from tui.text.plain_text import GAP, beginning, cut, listing, one_line, table
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
@@ -43,12 +43,8 @@ RUNS = (
 
 def list_lines(document: Document) -> Iterator[str]:
     """The list, a line a run."""
-    if not document["count"]:
-        yield "no matching run; `paperdesk backtest` creates one"
-        return
-    console = standard_output()
-    yield from table_of(RUNS, document["runs"], console.room, paint=console.inked)
-    yield from of_all(len(document["runs"]), document["count"])
+    none = "no matching run; `paperdesk backtest` creates one"
+    yield from listing(RUNS, document["runs"], document["count"], none)
     own = f", {stored(document['bytes'])} in files of their own" if document["bytes"] else ""
     yield f"{counted(document['count'], 'run')}{own}"
 
