@@ -111,10 +111,7 @@ def backtest_command(
     if sensitivity and ended:
         trouble = keep_sensitivities(services, [one.run for one in specs[: len(flags.masks or (0,))]])
         documents = [stored_document(one.run) for one in specs]
-    if ended and len(flags.masks or ()) > 1:
-        _show_compared(documents)
-    else:
-        _show_result(documents, repeats if ended else 1)
+    _show(documents if ended else documents[:1], repeats if ended else 1)
     if trouble is not None:
         raise trouble
 
@@ -149,28 +146,24 @@ def _check_flags(flags: RunFlags, *, sensitivity: bool, light: bool) -> None:
         raise click.UsageError("--sensitivity re-runs decisions of agents: leave out --light and --strategy")
 
 
-def _show_compared(documents: Sequence[dict[str, Any]]) -> None:
-    """Print what several masks change."""
-    from engine.reports.documents.run_comparison import comparison_document
-    from tui.text.runs_text import comparison_lines
-
-    document = comparison_document(documents)
-    show_document(document, lambda: comparison_lines(document, standard_output().width))
-
-
-def _show_result(documents: Sequence[dict[str, Any]], repeats: int) -> None:
-    """Print a backtest, with what its repeats add."""
+def _show(documents: Sequence[dict[str, Any]], repeats: int) -> None:
+    """Print a backtest, with what its repeats add; without repeats several are compared, by their masks."""
     from engine.reports.documents.backtest import row_pieces
+    from engine.reports.documents.run_comparison import comparison_document
     from engine.reports.documents.side_by_side import repeats_part
+    from tui.text.backtest_text import summary_text
+    from tui.text.runs_text import comparison_lines, repeats_lines
 
+    console = standard_output()
+    if repeats == 1 and len(documents) > 1:
+        compared = comparison_document(documents)
+        show_document(compared, lambda: comparison_lines(compared, console.width))
+        return
     document = documents[0] if repeats == 1 else documents[0] | repeats_part(documents, repeats)
     if as_json():
         show_json_text(row_pieces(document))
         return
-    from tui.text.backtest_text import summary_text
-    from tui.text.runs_text import repeats_lines
-
-    show(summary_text(document, str(places.run_journal(document["run"])), standard_output()))
+    show(summary_text(document, str(places.run_journal(document["run"])), console))
     if repeats > 1:
         show("\n".join(repeats_lines(document)))
 

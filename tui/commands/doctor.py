@@ -18,7 +18,7 @@ from engine.errors import ConfigError, PaperdeskError
 from engine.settings import places
 from tui.settings.invocation import Invocation, command
 from tui.text.console import plain_characters, show_document, standard_output
-from tui.text.plain_text import facts, one_line, table, wrapped
+from tui.text.plain_text import facts, one_line, table
 
 if TYPE_CHECKING:
     from engine.reports.documents.set_up import AgentModel, Finding, Probed
@@ -192,8 +192,7 @@ def _doctor_lines(findings: Sequence[Finding]) -> Iterator[str]:
             yield console.bold(finding.area)
             area = finding.area
         head = f"  {finding.state:<5} {finding.name:<{widest}}  "
-        for number, line in enumerate(wrapped(one_line(finding.detail), console.width - len(head))):
-            yield ((" " * len(head) if number else head) + line).rstrip()
+        yield from facts([(head, one_line(finding.detail))], console.width, len(head))
     failed = sum(finding.state == FAIL for finding in findings)
     yield ""
     if failed:

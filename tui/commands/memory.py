@@ -51,10 +51,7 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 @option_of((LIST,), "--forgotten", is_flag=True, help="Forgotten memories, with the reason.")
 @option_of(CHANGES, "--reason", metavar="TEXT", default="", help="Reason, recorded in its lifeline.")
 @option_of(
-    (PREVIEW,),
-    "--preset",
-    metavar="NAME",
-    help="Preset with the constants, by name or FILE.toml (default: the desk's).",
+    (PREVIEW,), "--preset", metavar="NAME", help="Preset with the constants, or FILE.toml (default: the desk's)."
 )
 @option_of((REEMBED,), "--embedder", metavar="SPEC", help="Embedder (default: memory.embedder).")
 def memory_command(

@@ -80,7 +80,7 @@ DOLLARS = Parsed("USD", _dollars, "is not a non-negative amount")
 CUTS = Parsed("cuts", _cuts, "is neither a positive number nor `all`")
 """A number of cuts; `all` is 0."""
 LEVELS = Parsed("masks", _masks, "is no level of a mask (0 to 4), nor several such as 0,4")
-COUNT = click.IntRange(min=0)
+COUNT, PORT = click.IntRange(min=0), click.IntRange(0, 65535)
 POINT = Parsed("point", _point, "is neither a session (YYYY-MM-DD) nor an event number")
 
 at_option = click.option(

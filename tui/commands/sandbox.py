@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.settings import places
-from tui.commands.options import AMOUNT, DAY, folder_option
+from tui.commands.options import AMOUNT, DAY, PORT, folder_option
 from tui.settings.invocation import Invocation, command
 from tui.text.console import as_json, show, show_document
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.settings.config import Config
 
 
-PORT, SESSIONS = click.IntRange(0, 65535), click.IntRange(1, 250)
+SESSIONS = click.IntRange(1, 250)
 
 
 @command("sandbox")

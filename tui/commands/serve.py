@@ -8,18 +8,13 @@ import sys
 import click
 
 from engine.program_files import need_extra, own_command
+from tui.commands.options import PORT
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
 
 @command("serve", "--run")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8321,
-    metavar="N",
-    help="Port on 127.0.0.1 (default: 8321; 0: any).",
-)
+@click.option("--port", type=PORT, default=8321, metavar="N", help="Port on 127.0.0.1 (default: 8321; 0: any).")
 def serve_command(*, invocation: Invocation, port: int) -> None:
     """Serves the app to a browser on this machine, until Ctrl-C.
 

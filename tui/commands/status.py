@@ -42,6 +42,7 @@ def status_command(invocation: Invocation, at: At) -> None:
       paperdesk status --run backtest-20250701-120000-ab12
     """
     with invocation.records(at=at) as records:
+        from engine.reports.documents.account import equity_document
         from engine.reports.documents.status import late_orders, open_answers, status_document
 
         now = _status_context(invocation) if records.run is None and at is None else StatusContext()
@@ -49,27 +50,18 @@ def status_command(invocation: Invocation, at: At) -> None:
         mode = now.mode or (document["settings"] or {}).get("mode", "")
         late = late_orders(records, now.calendar, now.symbols, now.time)
         waiting = _waiting(document, open_answers(records), late, mode)
-        closes = [] if as_json() or not standard_output().is_terminal else _last_closes(records)
+        drawn = standard_output().is_terminal and not as_json()
+        closes: Sequence[Document] = equity_document(records, last=SHOWN)["equity"] if drawn else ()
 
-    def lines() -> list[str]:
-        return [*_status_lines(records, document, waiting, now, mode), *_curve(closes)]
+    def lines() -> Iterator[str]:
+        yield from _status_lines(records, document, waiting, now, mode)
+        if len(closes) > 1:
+            from tui.text.equity_curves import VALUE, equity_curves
+
+            yield ""
+            yield from equity_curves(closes, standard_output(), (VALUE,))
 
     show_records(records, document, lines)
-
-
-def _last_closes(records: Records) -> Sequence[Document]:
-    from engine.reports.documents.account import equity_document
-
-    shown: Sequence[Document] = equity_document(records, last=SHOWN)["equity"]
-    return shown
-
-
-def _curve(closes: Sequence[Document]) -> Iterator[str]:
-    if len(closes) > 1:
-        from tui.text.equity_curves import VALUE, equity_curves
-
-        yield ""
-        yield from equity_curves(closes, standard_output(), (VALUE,))
 
 
 @command("positions")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from tui.commands.options import COUNT, DAY, PROCESSES, both_ends, folder_option
 from tui.settings.invocation import Invocation, command
 from tui.shell.progress import progress_bar
 from tui.text.console import show_document
+from tui.text.plain_text import table
 
 if TYPE_CHECKING:
     from datetime import date
@@ -104,28 +106,20 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield ""
         yield f"{tuned['symbol']}, {tuned['trials']} trials"
         yield f"  {' '.join(f'--param {key}={value}' for key, value in tuned['params'].items())}"
-        yield f"  in sample      {_figures(metric, tuned['in_sample'])}"
-        if tuned["out_of_sample"] is not None:
-            yield f"  out of sample  {_figures(metric, tuned['out_of_sample'])}"
-        for fold in tuned["walk_forward"]:
-            stretch = f"{fold['test_first']} to {fold['test_last']}"
-            yield f"  walk forward   {_figures(metric, fold['out_of_sample'])} on {stretch}"
-        yield f"  deflated       {_luck(tuned['luck'])}"
+        folds = tuned["walk_forward"]
+        spans = [
+            ("  in sample", tuned["in_sample"]),
+            ("  out of sample", tuned["out_of_sample"] or {}),
+            *((f"  walk forward to {fold['test_last']}", fold["out_of_sample"]) for fold in folds),
+        ]
+        rows = [(name, *map(partial(_figure, digits=4), figures.values())) for name, figures in spans if figures]
+        head = ("", metric, "defaults", "buy and hold")
+        yield from table(head, rows, head[1:])
+        luck = tuned["luck"]
+        psr, deflated, risk = (_figure(luck[name]) for name in ("psr", "deflated_sharpe", "overfitting"))
+        told = f"probabilistic Sharpe {psr}, deflated {deflated}, probability of overfitting {risk}"
+        yield f"  {told}; {luck['sentence']}"
 
 
-def _luck(luck: Mapping[str, Any]) -> str:
-    psr, deflated, risk = (_figure(luck[name]) for name in ("psr", "deflated_sharpe", "overfitting"))
-    told = f"probabilistic Sharpe {psr}, deflated {deflated}, probability of overfitting {risk}"
-    return f"{told}; {luck['sentence']}"
-
-
-def _figure(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.2f}"
-
-
-def _figures(metric: str, figures: Mapping[str, float | None]) -> str:
-    own, *others = (
-        f"{name}{'undefined' if value is None else f'{value:.4f}'}"
-        for name, value in zip(("", "defaults ", "buy and hold "), figures.values(), strict=True)
-    )
-    return f"{metric} {own} ({', '.join(others)})"
+def _figure(value: float | None, digits: int = 2) -> str:
+    return "undefined" if value is None else f"{value:.{digits}f}"

@@ -57,12 +57,8 @@ _COLUMNS = (
 @option_of(("--redecide",), "--preset", metavar="NAME", help="Another preset, by name or TOML file.")
 @option_of(("--redecide",), "--model", metavar="SPEC", help="Another model; replay: recorded answers only.")
 @option_of(("--redecide",), "--without", metavar="STEP,STEP", help="Steps or owners to leave out.")
-@click.option(
-    "--attribute", is_flag=True, help="Re-run the decision without each input in turn; without DATE over a whole run."
-)
-@option_of(
-    ("--attribute",), "--sample", type=click.IntRange(1), metavar="N", help="Number of decisions to sample (20)."
-)
+@click.option("--attribute", is_flag=True, help="Re-run it without each input in turn; without DATE over a whole run.")
+@option_of(("--attribute",), "--sample", type=click.IntRange(1), metavar="N", help="Decisions to sample (20).")
 @option_of(("--attribute",), "--seed", type=COUNT, metavar="N", help="Random seed of the sample (0).")
 @option_of(("--redecide", "--attribute"), "--yes", is_flag=True, help="Skip confirmation of the forecast cost.")
 def why_command(

@@ -13,7 +13,7 @@ from engine.domain.text import counted, state_words
 from engine.reports import amounts
 from engine.reports.card import action_words, rule_and_reason
 from engine.reports.documents.row_json import minute, use_words
-from tui.text.plain_text import one_line
+from tui.text.plain_text import cut, one_line
 
 Row = Mapping[str, Any]
 _COMBINED = re.compile(r"(?:Vote|Weighted mean) of \d+: [a-z ]+ \(([^)]*)\)")
@@ -104,8 +104,7 @@ def reason_words(action: str, reason: str) -> str:
 
 def first_line(text: str, width: int) -> str:
     """The first line of a text that a model wrote, safe to show, cut to a width."""
-    line = one_line(text.strip().split("\n", 1)[0])
-    return line if len(line) <= width else f"{line[: max(0, width - 3)].rstrip()}..."
+    return cut(one_line(text.strip().split("\n", 1)[0]), width)
 
 
 def moment(time: str) -> str:
