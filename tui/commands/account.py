@@ -19,8 +19,8 @@ from engine.reports.tables import SESSION
 from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown, option_of
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import check_asks
-from tui.text.console import as_json, show, show_document, show_records, standard_output
-from tui.text.plain_text import NONE_FITS, listing, one_line, table, wrapped
+from tui.text.console import NONE_FITS, as_json, listing, show, show_document, show_records, standard_output
+from tui.text.plain_text import one_line, table, wrapped
 
 if TYPE_CHECKING:
     from engine.reports.documents.account import BrokerValues

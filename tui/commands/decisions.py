@@ -19,8 +19,8 @@ from engine.reports.table import Column
 from engine.reports.tables import REQUESTED, SESSION, SIDE, SYMBOL
 from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown
 from tui.settings.invocation import Invocation, command
-from tui.text.console import show_records, standard_output
-from tui.text.plain_text import NONE_FITS, listing, wrapped
+from tui.text.console import NONE_FITS, listing, show_records, standard_output
+from tui.text.plain_text import wrapped
 from tui.text.run_text import opinions_line, order_words, reason_words
 
 if TYPE_CHECKING:

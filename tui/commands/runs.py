@@ -20,8 +20,8 @@ from tui.commands.options import COUNT, DAY, actions, both_ends, limit_option, l
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import check_asks
-from tui.text.console import show_document, standard_output
-from tui.text.plain_text import beginning, listing
+from tui.text.console import listing, show_document, standard_output
+from tui.text.plain_text import beginning
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,14 @@ import click
 
 if TYPE_CHECKING:
     from engine.reports.documents.records import Records
+    from engine.reports.table import Column
     from tui.text.plain_text import Line
 
 COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 """Values that Python itself gives LC_CTYPE where it finds the C locale: nobody meant them."""
 JSON = "paperdesk.json"
 """Name of the wish for JSON among what the contexts of a call share."""
+NONE_FITS = "none that fits; leave out a filter"
 PLAIN_WIDTH = 100
 """Columns of text that goes to a file or a pipe."""
 
@@ -122,6 +124,19 @@ def show_document(document: Mapping[str, Any], lines: Callable[[], Iterable[str]
         show_json(document)
     else:
         show("\n".join(lines()))
+
+
+def listing(columns: Sequence[Column], shown: Sequence[Any], count: int, none: str) -> Iterator[str]:
+    """A list on standard output: a table of what is `shown` of `count`, and how many are left out; else `none`."""
+    from tui.text.plain_text import table_of
+
+    console = standard_output()
+    if shown:
+        yield from table_of(columns, shown, console.room, paint=console.inked)
+    else:
+        yield none
+    if len(shown) < count:
+        yield f"the last {len(shown)} of {count}; --limit 0 shows all"
 
 
 def show_records(records: Records, document: Mapping[str, Any], lines: Callable[[], Iterable[str]]) -> None:

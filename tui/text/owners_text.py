@@ -8,8 +8,8 @@ from typing import Any
 
 from engine.reports.amounts import between, ratio
 from engine.reports.table import Column, count, warn_ink
-from tui.text.console import Console
-from tui.text.plain_text import NONE_FITS, facts, table, table_of
+from tui.text.console import NONE_FITS, Console
+from tui.text.plain_text import facts, table, table_of
 
 Row = Mapping[str, Any]
 

@@ -8,17 +8,12 @@ from typing import Any
 from engine.domain.text import one_line, printable
 from engine.reports.amounts import UNKNOWN
 from engine.reports.table import Column
-from tui.text.console import standard_output
-
-NONE_FITS = "none that fits; leave out a filter"
 
 __all__ = [
-    "NONE_FITS",
     "Line",
     "beginning",
     "cut",
     "facts",
-    "listing",
     "one_line",
     "paragraph",
     "printable",
@@ -150,14 +145,3 @@ def paragraph(text: str, width: int, indent: str = "  ", ink: str = "") -> Itera
     """A text of a model or of the news, safe to show, wrapped and indented."""
     for line in wrapped(printable(text).strip(), width - len(indent)):
         yield (indent + line).rstrip(), ink
-
-
-def listing(columns: Sequence[Column], shown: Sequence[Any], count: int, none: str) -> Iterator[str]:
-    """A list on standard output: a table of what is `shown` of `count`, and how many are left out; else `none`."""
-    console = standard_output()
-    if shown:
-        yield from table_of(columns, shown, console.room, paint=console.inked)
-    else:
-        yield none
-    if len(shown) < count:
-        yield f"the last {len(shown)} of {count}; --limit 0 shows all"

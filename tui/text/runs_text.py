@@ -10,9 +10,9 @@ from engine.reports.amounts import cost, gain, number, percent, portion, ratio, 
 from engine.reports.performance import BENCHMARK
 from engine.reports.table import Column, sign_ink
 from tui.text.attribution_text import sensitivity_lines
-from tui.text.console import Console
+from tui.text.console import Console, listing
 from tui.text.equity_curves import curve_lines
-from tui.text.plain_text import GAP, beginning, cut, listing, one_line, table
+from tui.text.plain_text import GAP, beginning, cut, one_line, table
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
