@@ -18,12 +18,11 @@ from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.memory_lines import change_lines, forgotten_lines, lifeline_lines, list_lines, map_lines, map_note
-from tui.text.plain_text import printable
+from tui.text.plain_text import printable, wrapped
 
 if TYPE_CHECKING:
     from engine.app.memory import SelectedMemory
     from engine.reports.documents.memory import MemoryFilter
-    from memory.presets import MemoryPreset
 
 LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
 ACCEPT, MAP = "accept", "map"
@@ -191,9 +190,10 @@ def _map(selected: SelectedMemory, file: Path | None, symbol: str | None, limit:
 
 def _preview(name: str) -> None:
     from engine.reports.documents.memory import constants_of, lives_document
+    from memory.preview import preview
 
-    constants = constants_of(name)
-    show_document(lives_document(constants), lambda: _preview_lines(constants))
+    constants, width = constants_of(name), min(standard_output().width, 120)
+    show_document(lives_document(constants), lambda: wrapped(preview(constants), width))
 
 
 def _optimize(selected: SelectedMemory) -> None:
@@ -235,19 +235,6 @@ def _reembed(invocation: Invocation, embedder: str | None) -> None:
             yield f'set memory.embedder = "{embedder}" in the configuration: the next run refuses another'
 
     show_document(document, lines)
-
-
-def _preview_lines(constants: MemoryPreset) -> Iterator[str]:
-    """The lives that constants allow; a line that goes on is indented."""
-    import textwrap
-
-    from memory.preview import preview
-
-    width = min(standard_output().width, 120)
-
-    for line in preview(constants).split("\n"):
-        indent = " " * (len(line) - len(line.lstrip()))
-        yield from textwrap.wrap(line, width, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 
 
 def _embedder_lines(place: Path, document: Mapping[str, Any]) -> Iterator[str]:

@@ -353,9 +353,7 @@ def _parity_lines(document: Mapping[str, Any], console: Console) -> Iterator[str
         yield ""
         yield console.bold("Where today's data are not what was seen")
         for sentence in document["data"]:
-            first, *others = wrapped(sentence, width - 4)
-            yield f"  - {first}"
-            yield from (f"    {line}" for line in others)
+            yield from (f"  {line}" for line in wrapped(f"- {sentence}", width - 2))
 
 
 def _orders(orders: int, differing: int) -> str:

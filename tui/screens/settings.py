@@ -62,7 +62,7 @@ async def change(desk: DeskApp, key: str, text: str | None) -> str:
     """Set a value, or (None) take it out: a line that says so, and from when it counts. Raises PaperdeskError where
     nothing is written."""
     written = await to_thread(desk.configuration.change, key, text)
-    await take_over(desk)
+    desk.take_settings(await to_thread(checked_settings, desk.invocation))
     lines = [f"{key} {'is the default' if text is None else f'= {text}'} in {written['file']}", *written["notes"]]
     if written["overridden_by"]:
         lines.append(f"{written['overridden_by']} in the environment goes first")
@@ -74,13 +74,8 @@ async def change(desk: DeskApp, key: str, text: str | None) -> str:
 async def undo(desk: DeskApp) -> str:
     """Take the last change back: a line that says so. Raises PaperdeskError where the file stays as it is."""
     key = await to_thread(desk.configuration.undo)
-    await take_over(desk)
-    return f"{key} is as it was before" if key else "nothing to take back"
-
-
-async def take_over(desk: DeskApp) -> None:
-    """Take the app's own settings as they are now."""
     desk.take_settings(await to_thread(checked_settings, desk.invocation))
+    return f"{key} is as it was before" if key else "nothing to take back"
 
 
 def choose(app: App[str], key: str = "") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -25,6 +24,7 @@ from engine.reports.table import texts
 from tui.text.attribution_text import sensitivity_lines
 from tui.text.console import Console
 from tui.text.equity_curves import curve_lines
+from tui.text.plain_text import facts as lines_of
 from tui.text.plain_text import one_line, table_of
 
 _SHORTLIST = ("total_return", "volatility", "sharpe", "sortino", "max_drawdown", "turnover", "exposure", "win_rate")
@@ -60,9 +60,8 @@ def summary_text(document: Mapping[str, Any], journal: str, console: Console) ->
 
 def _facts(pairs: Iterable[tuple[str, str]], console: Console) -> Iterator[str]:
     """Names in bold and values beside each other; an empty value is left out."""
-    for name, value in pairs:
-        for n, line in enumerate(textwrap.wrap(one_line(value), max(20, console.width - _LABEL))):
-            yield (" " * _LABEL if n else console.bold(name.ljust(_LABEL))) + line
+    for line in lines_of([(name, one_line(value)) for name, value in pairs], console.width, _LABEL):
+        yield (console.bold(line[:_LABEL]) if line[:_LABEL].strip() else line[:_LABEL]) + line[_LABEL:]
 
 
 def _value(document: Mapping[str, Any], console: Console) -> str:
