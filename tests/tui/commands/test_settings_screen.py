@@ -25,7 +25,7 @@ CHANGES = {
     "models.default": ("openai:gpt-5.4-mini", "openai:gpt-5.4-mini"),
     "models.agents.chart.model": ("anthropic:mine", "anthropic:mine"),
     "budget.usd_per_day": ("7.50", 7.5),
-    "desk.symbols": ("aapl, msft", ["aapl", "msft"]),
+    "desk.symbols": ("aapl, msft", ["AAPL", "MSFT"]),
     "broker.mode": ("ask", "ask"),
     "watch.every": ("30", 30),
     "watch.in_app": ("true", True),
