@@ -44,7 +44,7 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         """`set_up` has the questions, and writes the answers."""
         super().__init__()
         self._set_up = set_up
-        self._answers = dict(set_up.kept)
+        self._answers = dict(set_up.stored)
         self._at = 0
         self._lines: list[tuple[str, str]] = []
         self._working = self._ready = False

@@ -46,7 +46,7 @@ def key_entry(invocation: Invocation) -> SetUp:
         questions=lambda answers: requested,
         keep=_keep_keys,
         cycle=False,
-        kept={name: kept[name] for name in own if name in kept},
+        stored={name: kept[name] for name in own if name in kept},
         options=lambda answers, folder: invocation.options,
     )
 

@@ -59,7 +59,7 @@ class SetUp:
     questions: all questions; later ones follow from the answers so far.
     keep: writes the answers; gives each file once it is there. Raises ConfigError.
     cycle: True where the desk's first cycle may follow.
-    kept: the keys that are there already, which enter alone keeps.
+    stored: the keys that are there already, which enter alone keeps.
     options: the global options of a command that tries the answers; files may be written into the folder. None where
         nothing is tried. Raises ConfigError, and OSError for such a file.
     symbols: symbols whose prices are fetched; a configured desk's next cycle fetches what it needs.
@@ -71,7 +71,7 @@ class SetUp:
     questions: Callable[[Answers], Sequence[Question]]
     keep: Callable[[Answers], Iterator[Path]]
     cycle: bool
-    kept: Answers = field(default_factory=dict)
+    stored: Answers = field(default_factory=dict)
     options: Callable[[Answers, Path], tuple[str, ...]] | None = None
     symbols: Callable[[Answers], Sequence[str]] = lambda answers: ()
 
