@@ -88,15 +88,23 @@ class _PaidResults:
             on_failure.callback(self.close)
             try:
                 # SQLite refuses at once, without waiting, where two connections turn write-ahead logging on together.
-                with FileLock(f"{path}.lock", timeout=_LOCK_TIMEOUT):
+                with self.alone():
                     self._prepare()
-            except Timeout:
-                raise TryAgainLater(f"{path} is in use: another process is opening it") from None
             except sqlite3.OperationalError as error:
                 raise TryAgainLater(f"{path} cannot be used now: {error}") from None
             except sqlite3.DatabaseError:
                 raise MalformedData(f"{path} holds no {self.CONTENT}; move it away or name another") from None
             on_failure.pop_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only process that opens the file, or does this, until the block ends, which is to be soon. Raises
+        TryAgainLater."""
+        try:
+            with FileLock(f"{self.path}.lock", timeout=_LOCK_TIMEOUT):
+                yield
+        except Timeout:
+            raise TryAgainLater(f"{self.path} is in use: another process is opening it") from None
 
     def close(self) -> None:
         """Close the file."""
@@ -135,7 +143,7 @@ class StoredBatch:
     """Questions that are asked as one batch, by their hashes.
 
     key: our name for it, which a vendor that takes one keeps with it.
-    run, spec: whose questions they are, and to which model.
+    run, spec: of the run that pays for it, and of the model.
     sent: when they were about to be sent, UTC.
     id: the vendor's, None until it is known.
     collected: True once its answers are recorded.

@@ -133,7 +133,9 @@ class ReplayModel:
             if self.before is not None:
                 await self.before(next(iter(left.values())))
             record = partial(self._record, overwrite=overwrite)
-            sending = Batches(live, capped, self.store, self.clock, run=run, record=record, report=report)
+            sending = Batches(
+                live, capped, self.store, self.clock, run=run, shares=not overwrite, record=record, report=report
+            )
             answers = await sending.answers(left)
             self._batched |= {name: answers[name] for name in answers.keys() & left.keys()}
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -165,6 +166,57 @@ def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
     places.replay_cache().unlink()
     assert used["agents"]["news"] == run(*BACKTEST, "--run", "whole", "--batch").json["model"]["agents"]["news"]
     assert calls("whole") == whole
+
+
+@pytest.mark.parametrize(("service", "at"), [("anthropic", "sending"), ("openai", "waiting")], indirect=["service"])
+def test_the_batch_of_a_killed_run_is_taken_over_and_booked_once(
+    at: str, service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, goes_on = threading.Event(), threading.Event()
+    if at == "sending":
+        monkeypatch.setattr(service, "made_batch", lambda: (reached.set(), goes_on.wait(600)))
+    service.looks = 1_000_000
+    with subprocess.Popen([sys.executable, "-c", CODE], env=os.environ.copy(), stderr=subprocess.PIPE) as other:
+        while not (reached.is_set() or (at == "waiting" and any(one.looks for one in service.batches.values()))):
+            assert other.poll() is None
+            reached.wait(0.01)
+        other.send_signal(signal.SIGKILL)
+    goes_on.set()
+    service.looks = 0
+    symbols = SYMBOLS if at == "sending" else SYMBOLS[:1]
+    taken = run(*BACKTEST, "--symbols", ",".join(symbols), "--run", "taken", "--batch").json["model"]
+    resumed = run("backtest", "--resume", "killed", "--json").json["model"]
+    (batch,) = service.batches.values()
+    assert paid(taken) + paid(resumed) == len(batch.calls)
+    assert paid(taken) and (paid(resumed) > 0) is (at == "waiting")
+
+
+def paid(used: dict[str, Any]) -> int:
+    """Calls of agents that are asked in batches, but for those that were recorded before."""
+    agents = (used["agents"][name] for name in ("news", "chart"))
+    return sum(one["calls"] - one["cached_calls"] for one in agents)
+
+
+@pytest.mark.parametrize("service", ["openai"], indirect=True)
+def test_a_run_waits_for_the_batch_of_another_with_the_same_questions(
+    service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.looks = 1_000_000
+    at_work = batches._at_work
+
+    def seen(other: str) -> bool:
+        service.looks = 0
+        return at_work(other)
+
+    monkeypatch.setattr(batches, "_at_work", seen)
+    with subprocess.Popen([sys.executable, "-c", CODE], env=os.environ.copy(), stdout=subprocess.PIPE) as other:
+        while not any(one.looks for one in service.batches.values()):
+            assert other.poll() is None
+            time.sleep(0.01)
+        beside = run(*BACKTEST, "--run", "beside", "--batch")
+        first = json.loads(other.communicate()[0])["model"]
+    (batch,) = service.batches.values()
+    assert (paid(first), paid(beside.json["model"])) == (len(batch.calls), 0)
 
 
 def test_what_came_in_a_batch_is_booked_once_where_the_run_pauses(service: Service, run: Run) -> None:
