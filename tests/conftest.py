@@ -257,11 +257,15 @@ def real_data() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def demo_market_drawn_once() -> Iterator[None]:
-    """Runs of this process share what the demo market came to; it depends on its seed and its last day alone."""
-    from tests.data_folders import DrawnOnce, to_json_once
+def markets_drawn_and_read_once() -> Iterator[None]:
+    """Runs of this process share what the demo market came to, which depends on its seed and its last day alone, and
+    what was read from files."""
+    from connectors.files import market
+    from tests.data_folders import DrawnOnce, read_once, to_json_once
 
     with pytest.MonkeyPatch.context() as patch:
+        for name in ("read_prices", "read_news", "read_filings"):
+            patch.setattr(market, name, read_once(getattr(market, name)))
         patch.setattr("connectors.demo.market.DemoMarket", DrawnOnce)
         patch.setattr("engine.market.as_of.to_json", to_json_once)
         yield

@@ -9,7 +9,9 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+from connectors.demo.listings import Listing
 from connectors.demo.market import DemoMarket
+from connectors.demo.price_path import PricePath
 from connectors.files.prices import BarRow, actions_text, prices_text
 from connectors.files.texts import filing_line, news_line
 from engine.domain.json_text import to_json
@@ -40,6 +42,13 @@ class DrawnOnce(DemoMarket):
     async def series(self, name: str) -> MacroSeries:
         whole: MacroSeries = await self._once("series", name, lambda market: market.series(name))
         return whole.cut(end_of_vintage(self._through))
+
+    def _draw(self, listing: Listing) -> PricePath:
+        key = ("path", self._seed, self._through, listing.symbol)
+        if key not in _DRAWN:
+            _DRAWN[key] = super()._draw(listing)
+        path: PricePath = _DRAWN[key]
+        return path
 
     async def _once(self, kind: str, name: str, ask: Callable[[DemoMarket], Awaitable[Any]]) -> Any:
         market = self._long()
@@ -72,6 +81,20 @@ def to_json_once(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ",".join(map(to_json_once, value)) + "]"
     return to_json(value)
+
+
+def read_once(read: Callable[..., Any]) -> Callable[..., Any]:
+    """A reader of files that reads one again only once it has changed: hundreds of tests read the same folders."""
+    known: dict[Hashable, tuple[Any, ...]] = {}
+
+    def reader(path: Path, *about: Any) -> Any:
+        stat = path.stat()
+        key = (path, stat.st_ino, stat.st_ctime_ns, *(one if isinstance(one, str) else id(one) for one in about))
+        if key not in known:
+            known[key] = (read(path, *about), about)  # kept with it: another could come to its address
+        return known[key][0]
+
+    return reader
 
 
 class MarketData(BarSource, NewsSource, FilingSource, Protocol):
