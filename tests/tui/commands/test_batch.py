@@ -30,14 +30,14 @@ from tests.tui.commands.test_model_outages import BACKTEST, SYMBOLS, Service
 PRICES = '[models.prices]\n"openai:m1" = {input = 2, output = 10}\n"anthropic:m1" = {input = 2, output = 10}\n'
 
 
-@pytest.fixture(params=("openai", "anthropic"))
+@pytest.fixture
 def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """A vendor's service on loopback, whose batches are looked at again without waiting."""
+    """A vendor's service on loopback (by default OpenAI's), whose batches are looked at again without waiting."""
     monkeypatch.setattr(batches, "FIRST_LOOK", 0.001)
     monkeypatch.setattr(gate, "PACE", 0.001)
     with fake_llm_server(Service()) as running:
         assert isinstance(running, Service)
-        running.vendor = str(request.param)
+        running.vendor = getattr(request, "param", "openai")
         monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
         monkeypatch.setenv(f"{running.vendor.upper()}_API_KEY", "sk-secret-1")
@@ -57,6 +57,11 @@ def calls(run: str) -> list[tuple[Any, ...]]:
         )
 
 
+BOTH = pytest.mark.parametrize("service", ["openai", "anthropic"], indirect=True)
+ANTHROPIC = pytest.mark.parametrize("service", ["anthropic"], indirect=True)
+
+
+@BOTH
 def test_one_run_by_four_roads(service: Service, run: Run) -> None:
     in_turn = run(*BACKTEST, "--run", "in-turn").json
     asked = len(service.requests)
@@ -103,6 +108,7 @@ def test_a_batch_under_a_mask_is_of_masked_questions(
     assert {one["symbol"] for one in done.json["decisions"]} == set(SYMBOLS)
 
 
+@ANTHROPIC
 def test_a_line_that_expired_is_asked_by_itself(service: Service, run: Run) -> None:
     service.expires = lambda body: "ORVL" in json.dumps(body) and "sentiment" in json.dumps(body)
     done = run(*BACKTEST, "--run", "expired", "--batch")
@@ -197,7 +203,6 @@ def paid(used: dict[str, Any]) -> int:
     return sum(one["calls"] - one["cached_calls"] for one in agents)
 
 
-@pytest.mark.parametrize("service", ["openai"], indirect=True)
 def test_a_run_waits_for_the_batch_of_another_with_the_same_questions(
     service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +224,7 @@ def test_a_run_waits_for_the_batch_of_another_with_the_same_questions(
     assert (paid(first), paid(beside.json["model"])) == (len(batch.calls), 0)
 
 
+@ANTHROPIC
 def test_what_came_in_a_batch_is_booked_once_where_the_run_pauses(service: Service, run: Run) -> None:
     whole = run(*BACKTEST, "--run", "whole", "--batch").json["model"]
     places.replay_cache().unlink()
@@ -241,6 +247,7 @@ def test_what_came_in_a_batch_is_booked_once_where_the_run_pauses(service: Servi
         assert Decimal(done["agents"][agent]["cost"]) == Decimal(whole["agents"][agent]["cost"])
 
 
+@BOTH
 def test_a_vendor_that_cannot_be_asked_ends_the_run_and_it_goes_on(service: Service, run: Run) -> None:
     service.batch_trouble = 404
     refused = run(*BACKTEST, "--run", "refused", "--batch")
@@ -278,7 +285,6 @@ def test_what_was_recorded_of_a_batch_as_the_run_ended_stays_paid(
     assert (done["cost"], done["cached_calls"]) == (whole["cost"], 0)
 
 
-@pytest.mark.parametrize("service", ["openai"], indirect=True)
 def test_a_batch_that_the_vendor_does_not_begin_is_sent_anew_and_not_paid_in_full(service: Service, run: Run) -> None:
     service.refuses_batches = True
     refused = run(*BACKTEST, "--run", "out", "--batch")
@@ -303,6 +309,7 @@ def test_a_stop_while_waiting_keeps_the_batch(service: Service, run: Run, monkey
     assert done.code == 0 and done.json["model"]["calls"] == len(batch.calls) + len(service.requests)
 
 
+@ANTHROPIC
 def test_a_budget_is_reserved_for_a_batch_and_not_crossed(service: Service, run: Run) -> None:
     stopped = run(*BACKTEST, "--run", "capped", "--batch", "--budget", "0.03")
     assert stopped.code == 75 and "--budget of $0.03 is reached" in stopped.err

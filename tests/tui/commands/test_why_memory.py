@@ -36,7 +36,7 @@ def home(made_home: MadeHome, paperdesk_home: Path) -> Path:
 @pytest.mark.parametrize(
     ("preset", "measure", "reasons"),
     first_of(
-        2,
+        1,
         [
             ("desk", "lexical", {"recalled", "outranked", "not known yet", "too new", "gone"}),
             ("finmem", "cosine", {"recalled", "outranked", "not known yet", "gone"}),
