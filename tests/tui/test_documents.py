@@ -55,10 +55,18 @@ def check(line: str) -> None:
         return
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(REPO)))
-def test_a_document_shows_commands_that_there_are(document: Path) -> None:
-    for line in shown(document.read_text(encoding="utf-8")):
-        check(line)
+def complaints(text: str) -> Iterator[str]:
+    """What is wrong with the commands of a text."""
+    for line in shown(text):
+        try:
+            check(line)
+        except click.UsageError as error:
+            yield error.format_message()
+
+
+def test_documents_show_commands_that_there_are() -> None:
+    found = {document: list(complaints(document.read_text(encoding="utf-8"))) for document in DOCUMENTS}
+    assert {document: wrong for document, wrong in found.items() if wrong} == {}
 
 
 def test_what_is_wrong_in_a_document_is_found() -> None:
@@ -74,17 +82,11 @@ $ paperdesk --daily   decides
 paperdesk status  --json | less
 ```
 """
-    complaints = []
-    for line in (found := list(shown(text))):
-        try:
-            check(line)
-        except click.UsageError as error:
-            complaints.append(re.findall(r"'?(--?\w+|tex|conquer)\b", error.format_message())[0])
-    assert len(found) == 6
-    assert sorted(complaints) == ["--form", "--format", "--jsn", "conquer"]
+    wrong = [re.findall(r"'?(--?\w+|tex|conquer)\b", complaint)[0] for complaint in complaints(text)]
+    assert len(list(shown(text))) == 6
+    assert sorted(wrong) == ["--form", "--format", "--jsn", "conquer"]
 
 
-NAMES = [*registered()]
 FOLDER = Path(commands.__file__).parent
 
 
@@ -119,7 +121,7 @@ def test_help_imports_no_command() -> None:
     assert "Operator controls:" in done.stdout and done.stdout.endswith("\n[]\n")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", registered())
 def test_a_command_says_what_it_does_and_shows_an_example(name: str) -> None:
     command = loaded(name)
     assert command.name == name
@@ -128,31 +130,20 @@ def test_a_command_says_what_it_does_and_shows_an_example(name: str) -> None:
     assert re.search(rf"^\s+paperdesk.* {name}\b|^\s+paperdesk {name}\b", text, re.MULTILINE)
     undescribed = [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
     assert not undescribed
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_command_takes_the_global_options_after_its_name_too_and_one_that_prints_a_result_prints_json(
-    name: str,
-) -> None:
+    # The global options stand after its name too.
     assert {"--config", "--desk", "--debug"} <= options_of(name)
     # Writing a first configuration and opening the app have no result.
     assert "--json" in options_of(name) or name in {"init", "open"}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_page_has_the_command_as_its_help_says_it(name: str) -> None:
-    assert commands_page.section(name) in commands_page.PAGE.read_text(encoding="utf-8"), (
-        "write the page anew: python -m tests.tui.commands_page"
-    )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_program_lists_the_command(name: str) -> None:
-    assert re.search(rf"^  {name} +{re.escape(registered()[name].summary)}$", commands_page.help_of(None), re.MULTILINE)
+def test_the_program_lists_every_command() -> None:
+    listed = re.findall(r"^  ([a-z]+) +(\S.*)$", commands_page.help_of(None), re.MULTILINE)
+    assert {*listed} >= {(name, one.summary) for name, one in registered().items()}
 
 
 def test_the_page_is_the_help_texts_and_nothing_else() -> None:
-    assert commands_page.PAGE.read_text(encoding="utf-8") == commands_page.page()
+    said = "write the page anew: python -m tests.tui.commands_page"
+    assert commands_page.PAGE.read_text(encoding="utf-8") == commands_page.page(), said
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:
