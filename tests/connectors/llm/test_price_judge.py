@@ -64,7 +64,7 @@ def test_a_price_is_the_judge_s() -> None:
     """None of both is a model without a price; of one, a price that the table lacks, or that nobody knows."""
 
     def figures(price: ModelPrice | None) -> tuple[Any, ...] | None:
-        return price and (price.rates, price.long_over, price.long)
+        return None if price is None else (price.rates, price.long_over, price.long)
 
     for provider, model in sorted(models()):
         assert figures(TABLE.find(provider, model)) == figures(judged(provider, model)), f"{provider}:{model}"
