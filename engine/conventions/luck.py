@@ -113,7 +113,7 @@ def against_market(
 
 def value_at_risk(returns: Floats) -> float | None:
     """The loss, as a positive fraction, that one session in twenty exceeds; None of too few sessions."""
-    return float(-np.percentile(returns, 5)) if len(returns) >= FEWEST else None
+    return float(0 - np.percentile(returns, 5)) if len(returns) >= FEWEST else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -56,7 +56,8 @@ def study_command(
       name, model, mask    preset or strategy; models of its agents; mask of what they read
       symbols, from, to    what was traded, and the window
       seed, repeat         seed; number of the repeat
-      sessions, currency   sessions measured
+      sessions, currency, convention
+                           sessions measured, and the convention of the metrics
       final_value, trades  value at the last close; count of trades
       total_return, ...    metrics of the convention (json: metrics)
       luck_...             trials, psr, deflated_sharpe, ... (json: luck)

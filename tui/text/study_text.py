@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from engine.domain.text import counted
-from engine.reports.amounts import percent, portion, ratio
+from engine.reports.amounts import percent, ratio
 from engine.reports.documents.study import flat_pairs, flat_rows
+from engine.reports.summary import figure
 from engine.reports.table import Column, count, plain
 from tui.text.console import standard_output
 from tui.text.plain_text import table_of
@@ -18,7 +19,7 @@ Document = Mapping[str, Any]
 Forms = Mapping[str, Callable[[Any], str]]
 _DECIDED: Forms = {"name": plain, "model": plain, "mask": str}
 _WINDOW: Forms = {"symbols": plain, "from": plain, "to": plain}
-_FIGURES: Forms = {"total_return": percent, "sharpe": ratio, "max_drawdown": portion}
+_FIGURES = ("total_return", "sharpe", "max_drawdown")
 """Metrics in text, where the convention has them; of another convention all are."""
 _BESIDE: Forms = {
     "luck_deflated_sharpe": ratio,
@@ -50,7 +51,8 @@ def _columns(forms: Forms) -> tuple[Column, ...]:
 
 def _rows(document: Document) -> tuple[Sequence[Column], Sequence[Document]]:
     known = dict.fromkeys(name for row in document["rows"] for name in row["metrics"])
-    figures = {name: form for name, form in _FIGURES.items() if name in known} or dict.fromkeys(known, ratio)
+    shown = [name for name in _FIGURES if name in known] or known
+    figures = {name: partial(figure, document["rows"][0]["convention"], name) for name in shown}
     columns = _columns({**_DECIDED, **_WINDOW, "seed": str, "repeat": str, **figures, **_BESIDE})
     return columns, [{**row, "fingerprint": (row["fingerprint"] or "")[:12]} for row in flat_rows(document)]
 
@@ -77,11 +79,17 @@ def study_lines(document: Document) -> Iterator[str]:
 def study_latex(document: Document) -> str:
     """The rows as a LaTeX tabular (booktabs), with the columns of the text."""
     columns, found = _rows(document)
-    head = _latex_row([column.heading.capitalize() for column in columns])
+    head = _latex_row([_title(column) for column in columns])
     rows = [_latex_row([column.cell(row).text for column in columns]) for row in found]
     aligned = "".join("r" if column.right else "l" for column in columns)
     begin = rf"\begin{{tabular}}{{{aligned}}}"
     return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"])
+
+
+def _title(column: Column) -> str:
+    """A heading that is not in capitals, unless it is an abbreviation of a paper's."""
+    name = str(column.read)
+    return name if name.isupper() else column.heading.capitalize().replace("sharpe", "Sharpe")
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -67,6 +67,7 @@ def _row(played: PlayedRow) -> Row:
         "repeat": spec.sample + 1,
         "sessions": found.get("sessions"),
         "currency": found.get("currency"),
+        "convention": spec.convention,
         "final_value": found.get("final_value"),
         "trades": len(found["trades"]) if found else None,
         "metrics": found.get("metrics", {}),

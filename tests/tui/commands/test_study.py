@@ -260,3 +260,12 @@ def test_a_window_without_sessions_is_a_row_with_a_note(run: Run, paperdesk_home
     lines = lines.replace("]]", '], ["2025-03-03", "2025-03-04"]]')
     rows = run("study", written(tmp_path, f"[study]\n{lines}\n"), "--json").json["rows"]
     assert [bool(row["fingerprint"]) for row in rows] == [False, True] and "2025-03-08" in rows[0]["note"]
+
+
+def test_a_papers_figures_are_shown_in_its_units(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    lines = "\n".join(f"{name} = {value}" for name, value in BASE.items())
+    config = written(tmp_path, '[metrics]\nconvention = "tradinggpt"\n', "config.toml")
+    command = ("study", written(tmp_path, f"[study]\n{lines}\n"), "--config", config)
+    (row,) = run(*command, "--json").json["rows"]
+    cells = run(*command, "--format", "latex").out.split("&")
+    assert row["convention"] == "tradinggpt" and {" SR ", " VOL ", rf" {row['metrics']['VOL']:.2f}\% "} <= {*cells}
