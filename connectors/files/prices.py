@@ -13,6 +13,8 @@ from operator import le
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from connectors.files.rows import csv_items, iso_date, malformed, number
 from engine.domain.market import (
     PRICES,
@@ -75,11 +77,15 @@ def _plain_history(path: Path, symbol: Symbol) -> PriceHistory | None:
     except (OSError, ValueError):
         return None
     # Below a million the product is off by less than a quarter of a nano-unit.
-    columns = [array("q", [round(float(one) * 1e9) if one else UNKNOWN for one in cells[n::7]]) for n in range(1, 6)]
-    bounded = all(0 < low <= first <= high >= last >= low for first, high, low, last in zip(*columns[:4], strict=True))
-    if not sessions or not bounded or 0 in columns[4] or any(map(le, sessions[1:], sessions)):
+    floats = ([float(one) if one else UNKNOWN / 1e9 for one in cells[n::7]] for n in range(1, 6))
+    columns = [np.rint(np.array(column) * 1e9).astype(np.int64) for column in floats]
+    opened, high, low, close, adjusted = columns
+    bounded = (low > 0) & (low <= np.minimum(opened, close)) & (np.maximum(opened, close) <= high) & (adjusted != 0)
+    if not sessions or not bounded.all() or any(map(le, sessions[1:], sessions)):
         return None
-    prices: dict[str, Any] = dict(zip(PRICE_COLUMNS[1:-1], columns, strict=True))
+    prices: dict[str, Any] = {
+        name: array("q", column.tobytes()) for name, column in zip(PRICE_COLUMNS[1:-1], columns, strict=True)
+    }
     return PriceHistory(symbol=symbol, sessions=sessions, volume=volume, **prices)
 
 

@@ -11,12 +11,14 @@ The state of a symbol's data on a day: one judgement, on which imports, fetches,
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context
 from enum import StrEnum
 from itertools import pairwise
+
+import numpy as np
 
 from engine.domain.market import NANO, PRICES, ActionKind, CorporateAction, PriceHistory, Symbol, from_nano, is_crypto
 from engine.domain.text import first_few
@@ -165,7 +167,7 @@ def _faults(implied: Implied, actions: Sequence[CorporateAction], moves: dict[da
         row = history.rows_through(date.fromordinal(action.ex_date.toordinal() - 1))
         due.setdefault(row, []).append(action)
     spiked = -1
-    split = {one.ex_date.toordinal() for one in implied.missing if one.kind is ActionKind.SPLIT}
+    split = [history.index(one.ex_date) for one in implied.missing if one.kind is ActionKind.SPLIT]
     for row in _suspects(history, due, split):
         opening = _opening(history, row, due.get(row, ()))
         if opening.ratio != 1:
@@ -179,19 +181,14 @@ def _faults(implied: Implied, actions: Sequence[CorporateAction], moves: dict[da
             yield from _jump_fault(opening, implied, moves)
 
 
-def _suspects(history: PriceHistory, due: dict[int, list[CorporateAction]], split: Container[int]) -> Iterator[int]:
+def _suspects(history: PriceHistory, due: Iterable[int], split: Iterable[int | None]) -> Sequence[int]:
     """Rows with an action, a jump at the open, a price far from the close before, or a split that adj_close implies."""
-    lowest, highest = _MOVES
-    bars = zip(history.close, history.open[1:], history.high[1:], history.low[1:], strict=False)
-    for row, (before, opened, high, low) in enumerate(bars, 1):
-        if (
-            row in due
-            or history.sessions[row] in split
-            or not lowest < opened / before < highest
-            or high >= before * SPIKE
-            or low * SPIKE <= before
-        ):
-            yield row
+    columns = history.close[:-1], history.open[1:], history.high[1:], history.low[1:]
+    before, opened, high, low = (np.asarray(column, np.float64) for column in columns)
+    moves, (lowest, highest) = opened / before, _MOVES
+    far = (moves <= lowest) | (moves >= highest) | (high >= before * SPIKE) | (low * SPIKE <= before)
+    rows = {*(np.flatnonzero(far) + 1).tolist(), *due, *split}
+    return sorted(row for row in rows if row is not None and 0 < row < len(history))
 
 
 def _opening(history: PriceHistory, row: int, actions: Sequence[CorporateAction]) -> _Opening:
