@@ -8,8 +8,9 @@ ratio). Sharpe ratios here are per session unless they are called yearly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from statistics import NormalDist
 
@@ -116,7 +117,14 @@ def value_at_risk(returns: Floats) -> float | None:
     return float(0 - np.percentile(returns, 5)) if len(returns) >= FEWEST else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+Draws = tuple[NDArray[np.int32], NDArray[np.int8]]
+"""All traders' days of one symbol in a row: where stretches begin, with each trader's first day and where one draws
+anew, and the number of what is held in each."""
+_FEW = 50
+"""Symbols whose draws, a megabyte each, are kept for the record of one trader."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RandomTraders:
     """TRADERS random traders.
 
@@ -140,13 +148,14 @@ class RandomTraders:
         """The total return of each."""
         days, worth = len(self.prices[0]), np.zeros(TRADERS)
         for moves, (starts, states) in zip(self.prices, self._draws(), strict=True):
-            first, day = np.searchsorted(starts, np.arange(0, TRADERS * days, days)), starts % days
+            first, day = np.searchsorted(starts, np.arange(0, TRADERS * days, days, dtype=np.int32)), starts % days
             until = np.append(day[1:], 0)
             until[until == 0] = days
             traded = np.abs(np.diff(self._held[states], prepend=0.0))
             traded[first] = np.abs(self._held[states[first]])
             grown = np.cumsum(_growth(np.outer(self._held, np.pad(moves, (1, 0)))), axis=1)
-            stretches = grown[states, until] - grown[states, day]
+            row = states.astype(np.intp) * grown.shape[1]
+            stretches = grown.take(row + until) - grown.take(row + day)
             paid = traded * math.log1p(-self.cost)
             worth += np.exp(np.add.reduceat(stretches + paid, first)) / len(self.prices)
         return worth - 1
@@ -174,9 +183,15 @@ class RandomTraders:
         size = max(1.0, self.long + self.short)
         return np.array([0.0, size, -size])
 
-    def _draws(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.intp]]]:
-        """By symbol, where traders draw what: all their days in one row, in which stretches begin with each trader's
-        first day and where one draws anew, and the number of what is held in each stretch."""
+    def _draws(self) -> Iterable[Draws]:
+        """By symbol, where traders draw what."""
+        return self._kept if len(self.prices) <= _FEW else self._drawn()
+
+    @cached_property
+    def _kept(self) -> Sequence[Draws]:
+        return [*self._drawn()]
+
+    def _drawn(self) -> Iterator[Draws]:
         size, days = self._held[1], len(self.prices[0])
         chances = np.array([1 - (self.long + self.short) / size, self.long / size, self.short / size])
         bounds = np.cumsum(chances)
@@ -187,9 +202,9 @@ class RandomTraders:
         for _ in self.prices:
             begins = np.concatenate([begun, random.integers(0, TRADERS * days, round(anew))]).astype(np.int32)
             begins.sort()
-            starts = begins[np.diff(begins, prepend=-1) > 0]
+            starts = begins[np.append(True, begins[1:] != begins[:-1])]
             draw = random.random(len(starts))
-            yield starts, (draw > bounds[0]).astype(np.intp) + (draw > bounds[1])
+            yield starts, (draw > bounds[0]).astype(np.int8) + (draw > bounds[1])
 
 
 def _growth(moves: Floats) -> Floats:
