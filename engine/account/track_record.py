@@ -6,6 +6,8 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
+import numpy as np
+
 from engine.account.time_weighted import is_external, measured, net_deposits
 from engine.conventions.metrics import Floats, Track, floats
 from engine.domain.decision import DIRECTIONS, Action
@@ -56,7 +58,7 @@ def symbol_track(run_part: RunPart, symbol: Symbol, share: Decimal, periods_per_
     Its equity is that share plus what the symbol has earned so far: trades, fees, dividends, price changes. Shares that
     were deposited count as bought, those that were withdrawn as sold.
     """
-    earned, held, values, invested = share, ZERO, [share], []
+    earned, values, invested = share, [float(share)], list[float]()
     trades = sorted((fill for fill in run_part.fills if fill.symbol == symbol), key=lambda one: one.session)
     earnings = [flow for flow in run_part.cash_flows if flow.symbol == symbol and not is_external(flow)]
     flows = sorted(earnings, key=lambda one: one.session)  # what came late is in the session that it was adopted in
@@ -72,15 +74,19 @@ def symbol_track(run_part: RunPart, symbol: Symbol, share: Decimal, periods_per_
         while brought and brought[0].session <= point.session:
             earned -= brought.pop(0).amount
         position = point.portfolio.positions.get(symbol)
-        held = ZERO if position is None else position.quantity * point.prices.get(symbol, ZERO)
-        values.append(earned + held)
-        invested.append(held)
+        if position is None:
+            values.append(float(earned))
+            invested.append(0.0)
+            continue
+        held = position.quantity * point.prices.get(symbol, ZERO)
+        values.append(float(earned + held))
+        invested.append(float(held))
     traded = sum((f.quantity * f.price for f in run_part.fills if f.symbol == symbol), ZERO)
     prices, positions = _decided(run_part, symbol)
     return Track(
-        equity=floats(values),
+        equity=np.array(values),
         periods_per_year=periods_per_year,
-        invested=floats(invested),
+        invested=np.array(invested),
         traded=float(traded),
         prices=prices,
         positions=positions,

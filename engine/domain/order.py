@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 from enum import StrEnum
+from functools import lru_cache
 
 from engine.domain.market import Symbol
 from engine.errors import InvariantBroken
@@ -94,6 +95,13 @@ class Order:
         if (self.quantity is None) == (self.notional is None):
             raise InvariantBroken(f"order {self.id} needs a quantity or a notional, and only one of them")
 
+    @property
+    def size(self) -> Decimal:
+        """Its quantity, or its notional."""
+        size = self.notional if self.quantity is None else self.quantity
+        assert size is not None  # one of them is set
+        return size
+
     def after(self, *states: OrderState) -> OrderState:
         """The last of the states that follow; raises InvariantBroken for a move that is not in MOVES."""
         present = self.state
@@ -170,7 +178,12 @@ def order_id(
     """The id that makes an order exactly-once: the same intention always has the same id. `book` names the owner
     whose book is traded, empty where the desk has one book only."""
     traded = f"{symbol.replace('/', '')}-{book}" if book else symbol.replace("/", "")
-    return f"{desk}-{session.isoformat().replace('-', '')}-{cycle}-{traded}-{side.value[0]}-{attempt}"
+    return f"{desk}-{_compact(session)}-{cycle}-{traded}-{side.value[0]}-{attempt}"
+
+
+@lru_cache(maxsize=16)
+def _compact(session: date) -> str:
+    return session.isoformat().replace("-", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,12 +60,15 @@ def listed(sessions: Sequence[str], most: int = 10) -> str:
 
 def plain(number: Decimal, places: int = 0) -> str:
     """A decimal in plain notation, exact, without zeros at the end beyond `places` decimals."""
+    text = str(number)  # a third of the time of formatting, which only an exponent needs
+    whole, _, part = text.partition(".")
+    if len(part) >= places and part[-1:] != "0" and part.isdigit():
+        return text  # most prices and quantities
     if not number.is_finite():
         raise InvariantBroken(f"{number} among the figures of a run")
     if not number:
         number = ZERO  # there is a negative zero
-    text = str(number)  # a third of the time of formatting, which only an exponent needs
-    whole, _, part = (f"{number:f}" if "E" in text else text).partition(".")
+    whole, _, part = f"{number:f}".partition(".")
     part = part.rstrip("0").ljust(places, "0")
     return f"{whole}.{part}" if part else whole
 

@@ -357,7 +357,7 @@ class SignalTargets:
         adds_to_positions: bool,
     ) -> None:
         share = Fraction(1, len(histories))
-        targets = {
+        targets: dict[int, Target] = {
             Signal.OUT: Target(Fraction(0)),
             Signal.LONG: Target(share, Reach.ADD),
             Signal.ENTER: Target(share, Reach.ENTER),
@@ -367,7 +367,7 @@ class SignalTargets:
         for symbol, history in histories.items():
             numbers, signals = _changes(signals_of(rule, history), history, visible[symbol], adds_to_positions)
             for number, signal in zip(numbers, signals, strict=True):
-                self._targets.setdefault(number, []).append((symbol, targets[Signal(signal)]))
+                self._targets.setdefault(number, []).append((symbol, targets[signal]))
 
     def at(self, number: int, portfolio: Portfolio) -> Targets:
         """The targets computed for the decision, whatever the books are."""

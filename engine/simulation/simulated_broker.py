@@ -55,6 +55,9 @@ class MarketActivity(NamedTuple):
     updates: tuple[OrderUpdate, ...] = ()
 
 
+_NOTHING = MarketActivity()
+
+
 class _Tape:
     """A symbol's bars with the row that the market has reached."""
 
@@ -172,7 +175,7 @@ class SimulatedBroker:
         begun = (OrderState.SUBMITTING,) if order.state is OrderState.INTENDED else ()
         if order.symbol not in self._tapes:
             return self._end(order.moved(*begun), OrderState.REJECTED, f"{order.symbol} is not traded here")
-        if min(order.notional or ZERO, order.quantity or ZERO) < 0 or not (order.notional or order.quantity):
+        if order.size <= 0:
             problem = "an order needs a quantity or notional above zero"
             return self._end(order.moved(*begun), OrderState.REJECTED, problem)
         self._pending.append(order.moved(*begun, OrderState.ACKNOWLEDGED))
@@ -231,6 +234,8 @@ class SimulatedBroker:
         return point, self._activity_since(fills, flows)
 
     def _activity_since(self, fills: int, flows: int) -> MarketActivity:
+        if not self._updates and len(self.fills) == fills and len(self.cash_flows) == flows:
+            return _NOTHING
         return MarketActivity(tuple(self.fills[fills:]), tuple(self.cash_flows[flows:]), tuple(self._updates))
 
     def _carry_shorts(self, session: date) -> bool:
@@ -385,12 +390,12 @@ class SimulatedBroker:
             if waited and order.symbol in replaced:
                 self._end(order, OrderState.EXPIRED, f"a later order of {order.symbol} took its place")
                 continue
-            if tape.has_bar(ordinal) and is_untraded(tape.history, tape.row):
-                self._waited.setdefault(order.id, session)
-                self._pending.append(order)
-                continue
             if not tape.has_bar(ordinal):
                 self._end(order, OrderState.EXPIRED, f"{order.symbol} did not trade on {session}; day orders expire")
+                continue
+            if is_untraded(tape.history, tape.row):
+                self._waited.setdefault(order.id, session)
+                self._pending.append(order)
                 continue
             quoted = from_nano(tape.open[tape.row] if at_open else tape.close[tape.row])
             self._execute(order, session, tape, quoted)

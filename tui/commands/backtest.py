@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
@@ -324,6 +325,7 @@ def _spec_of(stopped: FirstPart, flags: RunFlags) -> RunSpec:
 def _run(services: Services, spec: RunSpec, stopped: FirstPart | None, *, light: bool = False) -> None:
     from engine.app.research.backtest import run_backtest
 
+    gc.freeze()  # what is loaded stays: no collection in the run has to look at it
     try:
         with interruptible() as stop, session_progress() as publish, work_line() as report:
             run_backtest(services, spec, publish, stop, first_part=stopped, report=report, light=light)

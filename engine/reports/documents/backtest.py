@@ -73,14 +73,17 @@ def row_pieces(content: Mapping[str, Any]) -> Iterator[str]:
     for number, (key, value) in enumerate(content.items()):
         yield f'{{"{key}": ' if number == 0 else f',\n"{key}": '
         if not isinstance(value, list) or not (key == "equity" or (value and isinstance(value[0], dict))):
-            yield json.dumps(value, allow_nan=False)
+            yield _written(value)
             continue
         yield "[\n"
         for place, row in enumerate(value):
             yield ",\n" if place else ""
-            yield row if isinstance(row, str) else json.dumps(row, allow_nan=False)
+            yield row if isinstance(row, str) else _written(row)
         yield "\n]"
     yield "}"
+
+
+_written = json.JSONEncoder(allow_nan=False).encode
 
 
 def light_document(report: Report) -> Document:

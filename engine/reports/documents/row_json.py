@@ -12,6 +12,7 @@ from dataclasses import is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from shlex import join
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -74,10 +75,13 @@ def cash_flow(flow: CashFlow) -> Row:
     return fields(flow, "session", "symbol", "kind", "amount")
 
 
+_quantity = lru_cache(maxsize=4096)(plain)  # a position is the same close after close
+
+
 def point(at: EquityPoint) -> Row:
     """The books at a session's close."""
     positions = {
-        symbol: {"quantity": plain(position.quantity), "price": money(at.prices[symbol])}
+        symbol: {"quantity": _quantity(position.quantity), "price": money(at.prices[symbol])}
         for symbol, position in sorted(at.portfolio.positions.items())
     }
     return {**fields(at, "session", "value"), "cash": money(at.portfolio.cash), "positions": positions}
