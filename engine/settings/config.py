@@ -336,7 +336,7 @@ class AppConfig(_Section):
     """The terminal app."""
 
     theme: str | None = None
-    """Colours: dark, light, high-contrast, colour-blind or ansi; none: those chosen last in the app."""
+    """Colours: dark, light, high-contrast, colour-blind or ansi; none: dark."""
     read_only: bool = False
     """Refusal of everything that changes the desk, a backtest or an arena from the app, as --read-only."""
     notify: bool = True
