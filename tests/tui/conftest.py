@@ -22,7 +22,7 @@ from tui.settings.invocation import Invocation
 from tui.view.snapshot import Snapshot
 from tui.widgets.screen_bars import StatusBar
 from tui.widgets.table import Table
-from tui.widgets.text_lines import TextPane
+from tui.widgets.text_lines import TextLines, TextPane
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -79,8 +79,14 @@ def pane_text(pilot: Pilot[Any], pane: str) -> str:
 
 
 def _to_paint(screen: Screen[Any]) -> bool:
-    """True where a screen has something to lay out or to paint, which it does with its next tick."""
-    return screen._layout_required or screen._scroll_required or screen._repaint_required or bool(screen._dirty_widgets)
+    """True where a screen has something to lay out or to paint, which it does with its next tick, or to wrap."""
+    # A text is wrapped piece by piece, and its scroll bar drawn by the whole with the layout after that.
+    texts = [text for text in screen.query(TextLines) if text._width and text.size]
+    bars = [(text.vertical_scrollbar, text) for text in texts if text.show_vertical_scrollbar]
+    wraps = any(len(text._starts) < len(text._lines) for text in texts)
+    wraps = wraps or any(one.window_virtual_size != text.virtual_size.height for one, text in bars)
+    paints = screen._repaint_required or bool(screen._dirty_widgets)
+    return screen._layout_required or screen._scroll_required or paints or wraps
 
 
 @pytest.fixture(scope="session", autouse=True)
