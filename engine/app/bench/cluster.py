@@ -229,14 +229,14 @@ class Returned:
     trials: tuple[Trial, ...]
 
     def keep(self) -> None:
-        """Keep here what was kept there."""
+        """Keep here what was kept there, the looks first: a run that is there is not played again."""
+        count_trials(self.trials)
         for name, content in self.files.items():
             path = places.data_dir() / name
             places.make_folder(path.parent)
             part = places.part_of(path)
             part.write_bytes(content)
             part.replace(path)
-        count_trials(self.trials)
 
 
 _playing = threading.Lock()

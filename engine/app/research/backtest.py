@@ -103,9 +103,9 @@ def run_backtest(
         result = replace(result, notes=(*result.notes, *_notes(services, prepared, result)), extra=extra)
         made = Report(result, beside, label, services.config.metrics.risk_free, services.config.exchanges)
         store_document(journal, made, light=light)
-        journal.backtest_result(spec.run, result, services.clock.now(), light=light)
-    now = services.clock.now()
-    count_result(kind, result, now)
+        now = services.clock.now()
+        count_result(kind, result, now)  # first: one that is done is not played again, and would never be counted
+        journal.backtest_result(spec.run, result, now, light=light)
     _publish_end(publish, result, now)
     return made
 

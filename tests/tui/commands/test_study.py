@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +19,9 @@ import pytest
 
 import paperdesk
 from connectors.llm import gate
+from engine.app.records import trial_index
+from engine.domain.run import Trial
+from engine.errors import TryAgainLater
 from engine.settings import places
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
@@ -152,6 +155,21 @@ def test_a_killed_study_goes_on_where_it_stopped(run: Run, paperdesk_home: Path,
     assert len(finished.json["rows"]) == 8 and done(run) == 8
     unchanged = [name for name, changed in journals().items() if kept.get(name) == changed]
     assert len(unchanged) >= before
+
+
+def test_a_run_that_is_done_was_counted(
+    run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "\n".join(f"{name} = {value}" for name, value in BASE.items())
+    command = ("study", written(tmp_path, f"[study]\n{lines}\n"), "--json")
+
+    def held(index: Path, trials: Iterable[Trial], wait: float = 0) -> None:
+        raise TryAgainLater("another process holds the index")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(trial_index, "add_trials", held)
+        assert run(*command).code == 75
+    assert len(run(*command).json["rows"]) == run("trials", "--json").json["count"] == 1
 
 
 def done(run: Run) -> int:
