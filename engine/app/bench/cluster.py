@@ -105,7 +105,7 @@ def _remote(address: str) -> Iterator[Client]:
         asyncio.run(_try(address))  # a client that has failed to connect closes seconds later, with a traceback
         client = Client(address, timeout=CONNECTING, set_as_default=False)
     except (TypeError, RuntimeError, FileNotFoundError, ssl.SSLError) as error:  # before anything is sent
-        raise ConfigError(f"--scheduler {address}: {error}: docs/cluster.md has the settings of TLS") from None
+        raise _faulty(address, error) from None
     except OSError as error:
         if address.startswith("tls:") and isinstance(error, CommClosedError):  # it answers, and ends the connection
             signed = "its certificate and this machine's have to be signed by the same authority"
@@ -115,6 +115,10 @@ def _remote(address: str) -> Iterator[Client]:
         raise UsageError(f"--scheduler {address}: {error}; give tcp://HOST:PORT, tls://HOST:PORT or {LOCAL}") from None
     with client:
         yield client
+
+
+def _faulty(scheduler: str, error: Exception) -> ConfigError:
+    return ConfigError(f"--scheduler {scheduler}: {error}: docs/cluster.md has the settings of TLS")
 
 
 async def _try(address: str) -> None:
@@ -133,14 +137,17 @@ def _local(count: int) -> Iterator[Client]:
     # A profile of each second would be kept for an hour, hundreds of megabytes by then. The main module is hidden until
     # the end: a worker that was killed is started again.
     with dask.config.set({"distributed.worker.profile.enabled": False}), no_main_module():
-        started = LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # it listens there all the same
-            silence_logs=_SILENT,
-            preload=[_UNDISTURBED],
-        )
+        try:
+            started = LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # it listens there all the same
+                silence_logs=_SILENT,
+                preload=[_UNDISTURBED],
+            )
+        except RuntimeError as error:
+            raise _faulty(LOCAL, error) from None
         with started, _remote(started.scheduler_address) as client:
             yield client
 

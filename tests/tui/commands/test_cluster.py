@@ -300,8 +300,9 @@ def test_a_cluster_with_certificates_refuses_others(paperdesk_home: Path, tmp_pa
         for trusted, signed in (("other", "own"), ("own", "other")):
             refused = study(address, tls(tmp_path, trusted, signed))
             assert refused.returncode == 77 and address in refused.stderr and refused.stderr.count("\n") == 1
-        for settings in ({}, own | tls(tmp_path, "none", "own")):  # no certificate, or no file of one
-            faulty = study(address, settings)
+        no_file = own | tls(tmp_path, "none", "own")
+        for named, settings in ((address, {}), (address, no_file), ("local", no_file)):
+            faulty = study(named, settings)
             assert faulty.returncode == 78 and "TLS" in faulty.stderr and faulty.stderr.count("\n") == 1
         assert not journals()
         done = study(address, own)
