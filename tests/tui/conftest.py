@@ -32,7 +32,7 @@ TICK = 1 / 60
 Running = Callable[..., AbstractAsyncContextManager[Pilot[Any]]]
 
 
-async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 120) -> None:
+async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 300) -> None:
     """Waits until something holds, a twentieth of a second at a time. The bound is there to end a failing test."""
     deadline = time.monotonic() + seconds
     while not holds():

@@ -54,7 +54,7 @@ async def test_what_a_worker_fails_with_is_told(
         await pilot.press(*keys)
         await until(pilot, lambda: any(one.message == told for one in pilot.app._notifications))
         view = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
-        # The Desk's curve may read what fails too, once each.
+        # The Desk's curve and its card may read what fails too, once each.
         levels = [line.level for line in view.desk.lines if line.text == told]
-        assert {*levels} == {"error"} and len(levels) <= 2
+        assert {*levels} == {"error"} and len(levels) <= 3
         pilot.app.bridge._failures = ()  # type: ignore[attr-defined]

@@ -92,7 +92,7 @@ async def test_prices_news_and_orders_arrive_as_they_happen(broker: SandboxServe
         await asyncio.to_thread(http.post, "/v2/orders", json=body)
         await asyncio.to_thread(broker.advance, datetime(2024, 2, 1, 15, 0, tzinfo=UTC))
         quotes = await ear.wait(Quote, lambda found: len({one.symbol for one in found}) == 2)
-        trades = await ear.wait(LastTrade)
+        trades = await ear.wait(LastTrade, lambda found: len({one.symbol for one in found}) == 2)
         news = await ear.wait(Headline, lambda found: len(found) >= 3)
         hints = await ear.wait(OrderHint, lambda found: len(found) >= 3)
     assert Quote("AAA", Decimal(31), Decimal(31), datetime(2024, 2, 1, 14, 30, tzinfo=UTC)) in quotes
