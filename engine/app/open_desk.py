@@ -266,6 +266,12 @@ class OpenDesk:
         """The prices of symbols up to the last close of some records, as `paperdesk why` counts them."""
         return known_closes(self._services, records, symbols)
 
+    def compare_books(self, records: Records) -> Row:
+        """The books of its owners beside each other. Raises as `compare_books` does."""
+        from engine.app.model_comparison import compare_books  # with what plays studies: few desks keep books
+
+        return compare_books(self._services, records)
+
     def next_session(self) -> str:
         """Have the next cycle decide what is due, else go on to the next session of a demo desk or of a local broker's
         first; return the reason why that cannot be, or an empty text. Raises what JournalReader raises."""

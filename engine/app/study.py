@@ -353,12 +353,15 @@ def _play_there(services: Services, light: bool, job: Job) -> PaperdeskError | N
 def _row(job: Job, troubles: Mapping[str, PaperdeskError]) -> PlayedRow | None:
     """A run that has come to its end, or cannot; None for any other."""
     run = job.spec.run
-    if run in troubles:
-        return PlayedRow(job.spec, None, troubles[run])
+    return PlayedRow(job.spec, None, troubles[run]) if run in troubles else _played(run)
+
+
+def _played(run: str) -> PlayedRow | None:
     if not _is_done(run):
         return None
     with JournalReader(places.run_journal(run)) as reader:
-        return PlayedRow(job.spec, document_of(reader, run))
+        spec = reader.run(run).spec
+        return None if spec is None else PlayedRow(spec, document_of(reader, run))
 
 
 def _is_done(run: str) -> bool:
@@ -386,10 +389,22 @@ def studies() -> Row:
     return {"schema": SCHEMA, "studies": [_listed(file) for file in sorted(places.studies_dir().glob("*/study.json"))]}
 
 
-def _listed(file: Path) -> Row:
+def stored_study(name: str) -> Row:
+    """The document of a study of this machine as far as its runs are done. Raises MalformedData for a damaged
+    record."""
+    runs = _kept(places.study_folder(name) / "study.json")["runs"]
+    rows = [row for run in runs if (row := _played(run)) is not None]
+    return study_document(name, rows, runs=len(runs), notes=())
+
+
+def _kept(file: Path) -> Mapping[str, Any]:
     try:
         kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        runs = kept["runs"]
+        return {name: kept[name] for name in ("study", "file", "runs")}
     except (ValueError, KeyError, TypeError):
         raise MalformedData(f"{file}: no record of a study; remove its folder") from None
-    return {"study": kept["study"], "file": kept["file"], "runs": len(runs), "done": sum(map(_is_done, runs))}
+
+
+def _listed(file: Path) -> Row:
+    kept = _kept(file)
+    return {**kept, "runs": len(kept["runs"]), "done": sum(map(_is_done, kept["runs"]))}

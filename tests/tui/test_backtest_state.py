@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -16,7 +17,7 @@ from tests.decided import decided, settled
 from tui.commands.options import RunFlags, run_options
 from tui.screens.lab import progress_text
 from tui.view import recorded_run
-from tui.view.backtest_form import Filled, arguments_of, filled, values_of
+from tui.view.backtest_form import arguments_of, filled, values_of
 from tui.view.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_event, after_message
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
@@ -94,10 +95,10 @@ def test_baseline_and_result_stand_beside_the_curve() -> None:
 
 def test_progress_shows_whole_figures_or_none() -> None:
     state = _fold(_opened(0), _settled(0, 100_500))
-    lines = {width: progress_text(state, width, True).plain.split("\n")[1] for width in range(60)}
+    lines = {width: progress_text(state, width).plain.split("\n")[1] for width in range(60)}
     assert all(len(line) <= width for width, line in lines.items())
     long = replace(state, name="desk 11-27 02:04 bf05", status=DONE)
-    assert all(len(progress_text(long, width, True).plain.split("\n")[0]) <= width for width in range(44, 120))
+    assert all(len(progress_text(long, width).plain.split("\n")[0]) <= width for width in range(44, 120))
     assert lines[20] == "equity 100,500" and lines[59] == "equity 100,500   trades 0   test 2024-03-01"
 
 
@@ -138,10 +139,10 @@ def test_a_stopped_run_is_counted_and_drawn_as_far_as_it_came() -> None:
 
 def test_a_run_that_was_killed_does_not_start() -> None:
     killed = BacktestState(name="first", spec=SPEC, status=STOPPED)
-    assert "starting" not in progress_text(killed, 80, True).plain
+    assert "starting" not in progress_text(killed, 80).plain
     read = replace(killed, curve=((DAY, 101.0), (DAY + timedelta(days=1), 102.0)))
-    assert "2 sessions  stopped" in progress_text(read, 80, True).plain
-    assert "starting" in progress_text(BacktestState(name="first", spec=SPEC), 80, True).plain
+    assert "2 sessions  stopped" in progress_text(read, 80).plain
+    assert "starting" in progress_text(BacktestState(name="first", spec=SPEC), 80).plain
 
 
 TODAY = date(2025, 7, 1)
@@ -156,13 +157,13 @@ PROPOSAL = RunSpec(
 )
 
 
-def _read(**changes: str) -> Filled:
+def _read(**changes: str) -> tuple[RunSpec | None, Mapping[str, str]]:
     values = {**values_of(PROPOSAL), **changes}
     return filled(values, PROPOSAL, TODAY, ("finvision",), ("sma-cross", "macd"))
 
 
 def test_what_is_proposed_reads_back_the_same() -> None:
-    assert _read() == Filled(PROPOSAL, {})
+    assert _read() == (PROPOSAL, {})
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_the_command_of_a_form_means_the_same_run(changes: dict[str, str]) -> No
     def probe(flags: RunFlags) -> None:
         read.append(flags)
 
-    spec = _read(**changes).spec
+    spec, _ = _read(**changes)
     assert spec is not None
     command, *arguments = arguments_of(spec)
     assert command == probe.name and CliRunner().invoke(probe, arguments).exit_code == 0
@@ -187,12 +188,12 @@ def test_the_command_of_a_form_means_the_same_run(changes: dict[str, str]) -> No
 
 
 def test_a_strategy_takes_no_warm_up_and_no_preset() -> None:
-    spec = _read(decides="macd").spec
+    spec, _ = _read(decides="macd")
     assert spec == replace(PROPOSAL, preset=None, strategy="macd", warm_up_from=None)
 
 
 def test_symbols_days_and_cash_are_read_as_people_write_them() -> None:
-    spec = _read(symbols=" aaa , ccc ", cash="50,000", warm_up_from="").spec
+    spec, _ = _read(symbols=" aaa , ccc ", cash="50,000", warm_up_from="")
     assert spec is not None
     assert (spec.symbols, spec.cash, spec.warm_up_from) == (("AAA", "CCC"), Decimal(50_000), None)
 
@@ -215,10 +216,10 @@ def test_symbols_days_and_cash_are_read_as_people_write_them() -> None:
     ],
 )
 def test_every_field_says_what_is_wrong_with_it(field: str, text: str, complaint: str) -> None:
-    form = _read(**{field: text})
-    assert form.spec is None
-    assert list(form.complaints) == [field] and complaint in form.complaints[field]
+    spec, complaints = _read(**{field: text})
+    assert spec is None
+    assert list(complaints) == [field] and complaint in complaints[field]
 
 
 def test_a_strategy_asks_no_model() -> None:
-    assert "uses no model" in _read(decides="macd", model="openai:x").complaints["model"]
+    assert "uses no model" in _read(decides="macd", model="openai:x")[1]["model"]

@@ -59,7 +59,11 @@ def test_no_key_does_two_things_on_a_screen(screen: str) -> None:
 def test_hints_of_a_screen_begin_with_its_own_keys() -> None:
     first = {screen: [hint.text for hint in hints(screen, ("present", "row", "runs"))][:2] for screen in SCREENS}
     assert first["desk"][0] == "run cycle"
-    assert (first["lab"], first["ops"], first["why"]) == (["next part", "arena"], ["check", "pin"], ["pin", "forget"])
+    assert (first["lab"], first["ops"], first["why"]) == (
+        ["next part", "arena"],
+        ["check", "next part"],
+        ["pin", "forget"],
+    )
     assert hints("lab", ("present", "running"))[0].text == "stop"
     assert hints("ops", ("past", "record"))[0].text == "< > event"
     assert {"pin", "< > event", "why?"}.isdisjoint(hint.text for hint in hints("ops", ("past", "row")))

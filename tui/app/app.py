@@ -29,7 +29,7 @@ from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
 from tui.settings.app_settings import THEMES, THEMES_OF_256, AppSettings
 from tui.settings.invocation import DEFAULT
-from tui.settings.keys import DESK, KEYS, OPS, SCREENS
+from tui.settings.keys import DESK, KEYS, MODES, OPS
 from tui.settings.pixels import Pixels
 from tui.view.snapshot import Place, Snapshot
 from tui.widgets.clickable import clicked_action
@@ -116,7 +116,7 @@ class PaperdeskApp(App[str]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
     # Screens are imported when they are first seen.
     MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
-        mode: partial(_load, screen) for mode, (_, _, screen) in SCREENS.items()
+        mode: partial(_load, screen) for mode, screen in MODES.items()
     }
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 
@@ -304,13 +304,12 @@ class PaperdeskApp(App[str]):
         self.notify(stop.text, title=str(stop.session), markup=False, timeout=READS)
 
     def _offer_tour(self, untouched: bool) -> None:
-        """Offer the tour: where nobody has pressed a key by a question, else in a line that is in nobody's way."""
+        """Offer the tour by a question where nobody has pressed a key; the log offers it to all."""
         from tui.app.palette import begin_tour
-        from tui.desk.last_seen import TOUR_OFFER
         from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
 
+        self.clear_notifications()  # the film is over, and so is what it stopped at
         if not untouched or len(self.screen_stack) > 1:
-            self.notify(TOUR_OFFER, markup=False, timeout=8)
             return
 
         def answered(key: str | None) -> None:

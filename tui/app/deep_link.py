@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
 from engine.errors import UsageError
-from tui.settings.keys import DESK, OPS, WHY
+from tui.settings.keys import DESK, MEMORY, WHY
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 TRAIL = "why"
-PARTS = {TRAIL: DESK, "desk": DESK, "chart": DESK, "agents": WHY, "memory": OPS}
+PARTS = {TRAIL: DESK, "desk": DESK, "chart": DESK, "agents": WHY, "memory": MEMORY}
 """Parts by their names in a text, each with the mode of the screen that shows it."""
 ACTIONS = {TRAIL: "why", "chart": "zoom_pane"}
 """Actions of the screen that follow, by the part."""

@@ -8,12 +8,11 @@ from threading import Lock
 from typing import Any
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-_FRAME_TO_ASCII = str.maketrans("┌┐└┘├┤┬┴┼─│█", "+++++++++-|#")
 _figure = Lock()
 """plotext has one figure for the whole program; it is drawn by one thread at a time."""
 
 
-def bar_plot(values: Sequence[float], labels: Sequence[str], width: int, height: int, *, ascii_only: bool) -> list[str]:
+def bar_plot(values: Sequence[float], labels: Sequence[str], width: int, height: int) -> list[str]:
     """Bars of the newest values that there is room for, as `height` lines of at most `width` characters, with the
     labels of the first and the last; none where there is no value or no room."""
     room = (width - 12) // 2
@@ -36,6 +35,4 @@ def bar_plot(values: Sequence[float], labels: Sequence[str], width: int, height:
         figure.ruler("x").ticks(list(ends), list(ends.values()))
         text = _ESCAPES.sub("", figure.build().string(colorless=True))
         figure.clear()
-    if ascii_only:
-        text = text.translate(_FRAME_TO_ASCII)
     return text.rstrip("\n").split("\n")[:height]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import chain, product
@@ -167,7 +167,7 @@ def write_title(
     ascii_only: bool,
 ) -> None:
     """Write the top row: name at the left, prices at the right, the legend between them. Where they do not fit, first
-    the number of bars is left out, then prices; under a cursor the legend is, whose names stay the longest."""
+    the number of bars is left out, then the samples, then prices; under a cursor the legend is."""
     title = data.title[: canvas.width]
     canvas.write(0, 0, title, "title")
     x = len(title) + 2
@@ -178,7 +178,10 @@ def write_title(
     choices: list[Pieces] = [[]]
     if shown is not None:
         choices = [*_prices(data, shown, before, price_text, view.cursor is not None), []]
-    pairs = _beside_each_other(choices, legends, view.cursor is not None)
+    if view.cursor is None:
+        pairs = chain(product(choices, legends), product(choices, [[]]))
+    else:
+        pairs = chain(product(choices, [*legends, []]))
     prices, legend = next((pair for pair in pairs if x + _length(*pair) <= canvas.width), ([], []))
     right = at = canvas.width - _length(prices, [])
     for text, ink in prices:
@@ -189,15 +192,6 @@ def write_title(
             break
         canvas.write(x, 0, text, ink)
         x += len(text) + 2
-
-
-def _beside_each_other(
-    choices: Sequence[Pieces], legends: Sequence[Pieces], dated: bool
-) -> Iterable[tuple[Pieces, Pieces]]:
-    """Prices and legends, the best pair first."""
-    if dated:
-        return product(choices, [*legends, []])
-    return chain(product(choices[:1], legends[:2]), product(choices[1:], legends), product(choices, [[]]))
 
 
 def bar_at(data: ChartData, row: int) -> tuple[Candle | None, float]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.domain.chart import Line, Marker
 from engine.domain.market import NANO
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engine.market.as_of import MarketAsOf
     from engine.market.indicators import Floats
 
+T = TypeVar("T")
+
 TIMEFRAMES: Mapping[str, tuple[str, int, Callable[[date], tuple[int, ...]]]] = {
     DAYS: ("days", 1, lambda day: (day.toordinal(),)),
     "1W": ("weeks", 5, lambda day: tuple(day.isocalendar()[:2])),
@@ -33,8 +35,8 @@ BARS = 520
 """Bars of a chart at most."""
 
 
-def daily_chart(history: PriceHistory, markers: tuple[Marker, ...] = ()) -> ChartData:
-    """The chart of a symbol's daily bars, without lines."""
+def daily_chart(history: PriceHistory) -> ChartData:
+    """The chart of a symbol's daily bars, without lines and marks."""
     prices = {name: [price / NANO for price in getattr(history, name)] for name in ("open", "high", "low", "close")}
     return ChartData(
         open=prices["open"],
@@ -43,8 +45,6 @@ def daily_chart(history: PriceHistory, markers: tuple[Marker, ...] = ()) -> Char
         close=prices["close"],
         volume=history.volume,
         days=[date.fromordinal(day) for day in history.sessions],
-        lines=(),
-        markers=markers,
         title=f"{history.symbol} 1D",
     )
 
@@ -70,33 +70,33 @@ def symbol_chart(
     rows = _rows(daily.days, group)
     data = replace(_grouped(daily, rows), title=f"{symbol} {timeframe}")
     placed = dict(zip(daily.days, rows, strict=True))
-    decided: dict[int, list[Decision]] = {}
-    traded: dict[int, list[Fill]] = {}
-    for one in decisions:
-        if one.key.session in placed:
-            decided.setdefault(placed[one.key.session], []).append(one)
-    for fill in fills:
-        if fill.session in placed:
-            traded.setdefault(placed[fill.session], []).append(fill)
-    return SymbolChart(
-        data=_marked(data, traded, decided),
-        panes=_indicators(data),
-        beside=_compared(data, symbol, *beside, group),
-        decided=decided,
-        fills=traded,
-    )
+    made = [(placed[one.key.session], one) for one in decisions if one.key.session in placed]
+    traded = [(placed[fill.session], fill) for fill in fills if fill.session in placed]
+    chart = marked_chart(data, traded, made)
+    return replace(chart, panes=_indicators(data), beside=_compared(data, symbol, *beside, group))
 
 
-def _marked(
-    data: ChartData, traded: Mapping[int, Sequence[Fill]], decided: Mapping[int, Sequence[Decision]]
-) -> ChartData:
-    """The chart with its averages, its trades and the last session's decisions of each bar."""
+def marked_chart(
+    data: ChartData, fills: Iterable[tuple[int | None, Fill]], decisions: Iterable[tuple[int | None, Decision]]
+) -> SymbolChart:
+    """The chart with its averages, and with trades and decisions by the rows of their bars, None for those without one;
+    of a bar of several sessions the last one's decisions are marked."""
+    traded, decided = _by_row(fills), _by_row(decisions)
     markers = [Marker(row, fill.side.value, float(fill.price)) for row, some in traded.items() for fill in some]
     known = {}
     for row, some in decided.items():
         last = max(one.key.session for one in some)
         known[row] = decided_as(one for one in some if one.key.session == last)
-    return replace(data, lines=price_lines(data), markers=tuple(markers), decided=known)
+    drawn = replace(data, lines=price_lines(data), markers=tuple(markers), decided=known)
+    return SymbolChart(data=drawn, decided=decided, fills=traded)
+
+
+def _by_row(placed: Iterable[tuple[int | None, T]]) -> dict[int, list[T]]:
+    found: dict[int, list[T]] = {}
+    for row, one in placed:
+        if row is not None:
+            found.setdefault(row, []).append(one)
+    return found
 
 
 def minute_chart(
@@ -118,16 +118,12 @@ def minute_chart(
         title=f"{symbol} {MINUTES} UTC",
     )
     begins, session = [bar.begins for bar in bars], bars[-1].begins.date()
-    traded: dict[int, list[Fill]] = {}
-    for time, fill in fills:
-        if begins[0] <= time < begins[-1] + MINUTE:
-            traded.setdefault(bisect_right(begins, time) - 1, []).append(fill)
     before = max((one.key.session for _, one in decisions if one.key.session < session), default=session)
-    decided: dict[int, list[Decision]] = {}
-    for time, one in decisions:
-        if one.key.session in (before, session):
-            decided.setdefault(max(0, bisect_right(begins, time) - 1), []).append(one)
-    return SymbolChart(data=_marked(data, traded, decided), panes=_indicators(data), decided=decided, fills=traded)
+    shown = [(time, one) for time, one in decisions if one.key.session in (before, session)]
+    made = [(max(0, bisect_right(begins, time) - 1), one) for time, one in shown]
+    within = [(time, fill) for time, fill in fills if begins[0] <= time < begins[-1] + MINUTE]
+    traded = [(bisect_right(begins, time) - 1, fill) for time, fill in within]
+    return replace(marked_chart(data, traded, made), panes=_indicators(data))
 
 
 def _rows(days: Sequence[date], group: Callable[[date], tuple[int, ...]]) -> list[int]:

@@ -87,12 +87,7 @@ def _fit_terminal() -> bool:
         os.environ |= {"NO_COLOR": "1", "TEXTUAL_COLOR_SYSTEM": "standard"}
     from tui.text.console import plain_characters
 
-    plain = plain_characters(os.environ, sys.stdout.encoding or "")
-    if plain:
-        from tui.widgets.plain_filter import use_plain_scrollbars
-
-        use_plain_scrollbars()
-    return plain
+    return plain_characters(os.environ, sys.stdout.encoding or "")
 
 
 def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:

@@ -17,7 +17,7 @@ from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import Show, progress_bar
-from tui.text.console import as_json, show, show_document, show_json
+from tui.text.console import as_json, show, show_document, show_json, standard_output
 
 if TYPE_CHECKING:
     from engine.app.research.run_spec import Stop
@@ -134,4 +134,4 @@ def _print(document: Mapping[str, Any], chosen: str | None) -> None:
     elif chosen == JSON:
         show_json(document)
     else:
-        show_document(document, lambda: study_lines(document))
+        show_document(document, lambda: study_lines(document, standard_output().room))

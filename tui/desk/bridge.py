@@ -338,6 +338,23 @@ class Bridge:
         """Write a backtest as a new folder; return the names of its files. Raises as the use case does."""
         return self._desk.export(run, folder)
 
+    def studies(self) -> Sequence[Mapping[str, Any]]:
+        """The studies of this machine, each with the number of its runs. Raises MalformedData."""
+        from engine.app.study import studies
+
+        listed: Sequence[Mapping[str, Any]] = studies()["studies"]
+        return listed
+
+    def study(self, name: str) -> Mapping[str, Any]:
+        """A study as far as its runs are done. Raises MalformedData."""
+        from engine.app.study import stored_study
+
+        return stored_study(name)
+
+    def books(self, source: Source) -> Mapping[str, Any]:
+        """The books of the desk's owners beside each other, as a record has them. Raises as the use case does."""
+        return source.read(self._desk.compare_books)
+
     def change_memory(self, memory_id: str, change: MemoryChange, reason: str) -> Mapping[str, Any]:
         """Pin a memory of the desk, forget it, or take that back. Raises as the use case does."""
         return self._desk.change_memory(memory_id, change, reason)

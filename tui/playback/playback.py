@@ -128,6 +128,8 @@ class Playback:
         number = self._wanted if self._reached is None else self._reached
         session = self._points[number].session if self._points else None
         text = self.trouble or self._note or (self._shown[0] if self._shown else "reading the journal")
+        if self._playback_speed.speed and self.source.run is None and self._points:  # an event is too short to be read
+            text = "the agents decide" if self._points[number].running else "the session is over"
         return Place(
             name=self.source.name,
             number=number + 1,

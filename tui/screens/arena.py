@@ -1,4 +1,4 @@
-"""The arena on the Lab: a closed market by days and their rounds, with prices, wealth, tape, book, chat and
+"""The arena, behind the Lab: a closed market by days and their rounds, with prices, wealth, tape, book, chat and
 strategies; begun and played here."""
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from engine.reports import amounts
@@ -23,21 +26,20 @@ from tui.charts.plotting import PlotData
 from tui.desk.desk_app import report_action
 from tui.playback.playback import PlaybackSpeed
 from tui.screens.ask import AskScreen
-from tui.screens.frame import FramedScreen
+from tui.screens.frame import TALL, FramedScreen
 from tui.screens.reading import ReadingScreen
+from tui.settings.keys import ARENA, bindings
 from tui.shell.subcommand import run_command
 from tui.text.plain_text import one_line, printable
 from tui.view.arena_day import ArenaDay, Document, arena_moments
 from tui.view.snapshot import Place, Snapshot
 from tui.widgets.agent_panes import MUTED
-from tui.widgets.border_text import set_subtitle
+from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.clickable import clickable
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table, rows_of
 from tui.widgets.text_lines import TextPane
 
-ARENA = ("quoted", "wealth", "traders", "tape", "orders-open", "chat", "arenas")
-"""The panes of an arena."""
 TEXTS = ("chat", "strategies")
 DEFAULT = "paper controls 60 7"
 DAYS_A_SECOND = 2
@@ -61,8 +63,13 @@ def day_of_text(text: str, count: int) -> int:
     return int(text)
 
 
-class ArenaPanes(FramedScreen):
-    """A screen that can show one arena at a moment; < > { } . and \\ go through its rounds and days then."""
+class ArenaScreen(FramedScreen):
+    """One arena at a moment; < > { } . and \\ go through its rounds and days."""
+
+    MODE = ARENA
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ARENA)]
+    TABLES = ("traders",)
+    PANES = ("quoted", "wealth", "traders", "tape", "orders-open", "chat", "arenas")
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,21 +83,16 @@ class ArenaPanes(FramedScreen):
         self._arenas_listed = False
 
     @property
-    def arena_shown(self) -> bool:
-        """True where the arena takes the place of the rest."""
-        raise NotImplementedError
-
-    @property
     def day(self) -> ArenaDay | None:
         """The moment that is shown; None without an arena."""
         return self._moments[self._here] if self._moments else None
 
-    def compose_arena(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """Mount curves, tables and texts."""
         with Horizontal(id="arena", classes="part"):
             with Vertical(classes="column half"):
-                yield CurvePlot(id="quoted", classes="pane", point="day")
-                yield CurvePlot(id="wealth", classes="pane", point="day")
+                yield CurvePlot(id="quoted", title="Price", classes="pane", point="day")
+                yield CurvePlot(id="wealth", title="Wealth", classes="pane", point="day")
                 yield Table(AGENTS, title="Agents", empty="no arena yet", id="traders", classes="pane")
             with Vertical(classes="column half"):
                 with Container(id="trading", classes="column"):
@@ -100,6 +102,18 @@ class ArenaPanes(FramedScreen):
                     )
                 yield TextPane(title="Chat", id="chat", classes="pane")
                 yield Table(ARENAS, title="Arenas", empty=self._none, id="arenas", classes="pane")
+
+    def on_mount(self) -> None:
+        """Focus the list."""
+        self.focus_pane("arenas")
+
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for all but the second curves and the book of a low screen, which could not be drawn."""
+        return self.size.height >= TALL or pane.id not in ("wealth", "orders-open")
+
+    def contexts(self) -> dict[str, object]:
+        """Those of the day that is shown."""
+        return {**super().contexts(), "record": self.day, "decided": self.day}
 
     def show_view(self, view: Snapshot) -> None:
         """Show a snapshot; before its end the arena is the recorded history that is shown."""
@@ -111,7 +125,7 @@ class ArenaPanes(FramedScreen):
         return "none yet" if self.desk_app.settings.read_only else "none yet: ctrl+r plays one"
 
     def _arena_place(self) -> Place | None:
-        day = self.day if self.arena_shown else None
+        day = self.day
         if day is None or (self._here == len(self._moments) - 1 and not self._playback_speed.speed):
             return None
         return Place(
@@ -123,7 +137,7 @@ class ArenaPanes(FramedScreen):
             speed=self._playback_speed.speed,
         )
 
-    def show_arena(self, view: Snapshot) -> None:
+    def show_body(self, view: Snapshot) -> None:
         """List the arenas once the desk is open; go on where it plays."""
         if view.opened is not None and not self._arenas_listed:
             self._arenas_listed = True
@@ -151,16 +165,13 @@ class ArenaPanes(FramedScreen):
         if trouble:
             self.notify(trouble, markup=False, severity="error", timeout=5)
         elif not self.desk_app.settings.read_only:
-            self.new_arena()
+            self.action_start()
 
     @on(Table.Opened, "#arenas")
-    def _arena_opened(self, event: Table.Opened) -> None:
-        self._open_arena(event.key)
-
     @work(group="arena", exclusive=True, exit_on_error=False)
-    async def _open_arena(self, run: str) -> None:
+    async def _open_arena(self, event: Table.Opened) -> None:
         assert self._view.opened is not None
-        self._show_arena(await self._view.opened.ask.run(run))
+        self._show_arena(await self._view.opened.ask.run(event.key))
 
     def _show_arena(self, document: Document) -> None:
         if "agents" not in document:
@@ -201,16 +212,17 @@ class ArenaPanes(FramedScreen):
         quoted.show(
             PlotData({name: prices[name] for name in (stock, f"{stock} fundamental") if name in prices}, labels)
         )
-        quoted.border_title = f"Price of {stock}  [ ] stock"
-        quoted.border_subtitle = day.moment
+        set_title(quoted, f"Price of {stock}  [ ] stock")
+        set_subtitle(quoted, day.moment)
         grown, leaders = day.wealth(), [one.name for one in agents[:6]]
         self.query_one("#wealth", CurvePlot).show(PlotData({name: grown[name] for name in leaders}, labels))
-        self.query_one("#wealth").border_title = "Wealth of the first six"
+        set_title(self.query_one("#wealth"), "Wealth of the first six")
         traders = self.query_one("#traders", Table)
         traders.entitle(f"Agents  {day.title}")
         set_subtitle(traders, "" if day.round is None else f"wealth at the close of day {day.closed}")
         self._show_text()
 
+    @on(Table.Moved, "#traders")
     def _show_text(self) -> None:
         pane, day = self.query_one("#chat", TextPane), self.day
         if day is None:
@@ -218,21 +230,17 @@ class ArenaPanes(FramedScreen):
         agent = self.query_one("#traders", Table).cursor_key or day.document["agents"][0]["name"]
         chat = self._text == TEXTS[0]
         pane.show(chat_content(day) if chat else strategies_content(day, agent))
-        pane.border_title = "CHAT  strategies" if chat else "chat  STRATEGIES"
+        set_title(pane, "CHAT  strategies" if chat else "chat  STRATEGIES")
         set_subtitle(pane, clickable(Content("v the other"), "part"))
-
-    @on(Table.Moved, "#traders")
-    def _agent_moved(self) -> None:
-        self._show_text()
 
     # Keys
 
-    def next_text(self) -> None:
+    def action_part(self) -> None:
         """Show the chat, or the strategies of the agent under the cursor."""
         self._text = TEXTS[(TEXTS.index(self._text) + 1) % len(TEXTS)]
         self._show_text()
 
-    def show_reasons(self) -> None:
+    def action_why(self) -> None:
         """Show what led to the orders of the agent under the cursor on the day that is shown."""
         if day := self._day_or_notice():
             agent = self.query_one("#traders", Table).cursor_key or day.document["agents"][0]["name"]
@@ -251,25 +259,18 @@ class ArenaPanes(FramedScreen):
 
     def action_past_step(self, by: int) -> None:
         """Go by one round with trades, or a close; while it plays, faster or slower."""
-        if not self.arena_shown:
-            super().action_past_step(by)
-        elif self._playback_speed.speed:
+        if self._playback_speed.speed:
             self._playback_speed.change(by)
         elif self._day_or_notice():
             self._go_to(self._here + by)
 
     def action_past_session(self, by: int) -> None:
         """Go by one close of a day."""
-        if not self.arena_shown:
-            super().action_past_session(by)
-        elif day := self._day_or_notice():
+        if day := self._day_or_notice():
             self._go_to_close(day.closed + by if by > 0 else day.number + by)
 
     def action_past_play(self) -> None:
         """Play from here, day by day, from the start at the end; again: stop."""
-        if not self.arena_shown:
-            super().action_past_play()
-            return
         if self._day_or_notice() is None:
             return
         if self._playback_speed.speed:
@@ -281,16 +282,10 @@ class ArenaPanes(FramedScreen):
 
     def jump_to_part(self, part: float) -> None:
         """Go to a part of the arena, between 0 and 1."""
-        if self.arena_shown:
-            self._go_to(round(part * (len(self._moments) - 1)))
-        else:
-            super().jump_to_part(part)
+        self._go_to(round(part * (len(self._moments) - 1)))
 
     def action_past_date(self) -> None:
         """Ask for a day, and go to it."""
-        if not self.arena_shown:
-            super().action_past_date()
-            return
         day = self._day_or_notice()
         if day is None:
             return
@@ -305,11 +300,11 @@ class ArenaPanes(FramedScreen):
     def action_present(self) -> None:
         """Go to the last day; the desk to the present."""
         self._playback_speed.stop()
-        if self.arena_shown and self.day is not None:
+        if self.day is not None:
             self._go_to(len(self._moments) - 1)
         super().action_present()
 
-    def new_arena(self) -> None:
+    def action_start(self) -> None:
         """Ask for an arena, and play it."""
         opened = self._view.opened
         text = DEMO if opened is not None and opened.is_demo else DEFAULT

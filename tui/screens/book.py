@@ -28,6 +28,7 @@ from tui.screens.newest_reading import newest_reading
 from tui.screens.order_actions import OrderActions
 from tui.settings.keys import BOOK, bindings
 from tui.view.snapshot import OPENING, Snapshot
+from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.desk_tables import order_state
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Row, Table, rows_of
@@ -104,22 +105,16 @@ class BookScreen(OrderActions):
         """Mount curves and tables."""
         with Horizontal(id="book", classes="part"):
             with Vertical(id="curves", classes="column"):
-                yield CurvePlot(id="growth", classes="pane", empty=OPENING)
-                yield CurvePlot(id="falls", classes="pane", empty=OPENING)
+                yield CurvePlot(id="growth", title="Equity", classes="pane", empty=OPENING)
+                yield CurvePlot(id="falls", title="Drawdown", classes="pane", empty=OPENING)
             with Vertical(id="book-tables", classes="column"):
-                for name, title, columns in (
-                    ("book-positions", "Positions", POSITIONS),
-                    ("flows", "Cash", FLOWS),
-                ):
-                    yield Table(columns, title=title, empty=OPENING, id=name, classes="pane")
-                yield CurvePlot(id="exposure", classes="pane", empty=OPENING)
+                yield Table(POSITIONS, title="Positions", empty=OPENING, id="book-positions", classes="pane")
+                yield Table(FLOWS, title="Cash", empty=OPENING, id="flows", classes="pane")
+                yield CurvePlot(id="exposure", title="Exposure", classes="pane", empty=OPENING)
         yield Table(BLOTTER, title="Blotter", empty=OPENING, id="blotter", classes="pane")
 
     def on_mount(self) -> None:
         """Focus the positions."""
-        self.query_one("#growth").border_title = "Equity"
-        self.query_one("#falls").border_title = "Drawdown"
-        self.query_one("#exposure").border_title = "Exposure"
         self.focus_pane("book-positions")
 
     def has_room_for(self, pane: Widget) -> bool:
@@ -162,13 +157,13 @@ class BookScreen(OrderActions):
         self._show_orders(view)
         positions = self.query_one("#book-positions", Table)
         as_of = books.as_of if books is not None else ""
-        positions.border_subtitle = f"cash {amounts.money(book.cash)}  {as_of}" if book.sessions else ""
+        set_subtitle(positions, f"cash {amounts.money(book.cash)}  {as_of}" if book.sessions else "")
         growth, falls = self.query_one("#growth", CurvePlot), self.query_one("#falls", CurvePlot)
         growth.show(book_curves.growth(book))
-        growth.border_title = f"{book_curves.growth_title(book)}, without deposits" if book.sessions else "Equity"
+        set_title(growth, f"{book_curves.growth_title(book)}, without deposits" if book.sessions else "Equity")
         falls.show(book_curves.drawdown(book))
         lowest = min(book.falls, default=0.0)
-        falls.border_subtitle = f"deepest {amounts.percent(lowest)}" if lowest else ""
+        set_subtitle(falls, f"deepest {amounts.percent(lowest)}" if lowest else "")
         self.query_one("#exposure", CurvePlot).show(book_curves.exposure(book))
 
     def _show_orders(self, view: Snapshot) -> None:
@@ -180,17 +175,18 @@ class BookScreen(OrderActions):
             blotter.show(blotter_rows(self._book, states), "no order so far")
             filled = [one for one in self._book.blotter if one.fills]
             gained = sum((one.profit for one in filled if one.profit is not None), Decimal(0))
-            blotter.border_subtitle = f"{len(filled):,} filled, {amounts.gain(gained)}" if filled else ""
+            set_subtitle(blotter, f"{len(filled):,} filled, {amounts.gain(gained)}" if filled else "")
 
     def chosen_symbol(self) -> str:
         """The symbol of the position, or of the order, under the cursor; else the desk's first."""
         quotes = () if self._view.market is None else self._view.market.quotes
         return self._chosen()[0] or next((one.symbol for one in quotes), "")
 
-    def has_decision(self) -> bool:
-        """True where a position or an order is chosen."""
-        return bool(self._chosen()[0])
+    def contexts(self) -> dict[str, object]:
+        """Those of the position, or of the order, under the cursor."""
+        return {**super().contexts(), "decided": self._chosen()[0]}
 
+    @on(Table.Opened)
     def action_why(self) -> None:
         """Open the trail of the decision that the order under the cursor rests on; of a position that of its latest
         trade, and of one without, as in a history that begins later, the latest decision."""
@@ -201,10 +197,6 @@ class BookScreen(OrderActions):
             self.open_trail(symbol)
         else:
             self.notify("nothing is held", timeout=3)
-
-    @on(Table.Opened)
-    def _row_opened(self) -> None:
-        self.action_why()
 
     def _chosen(self) -> tuple[str, Order | None]:
         """The symbol of the focused table's row with its order: that of the blotter, or the last that a position was

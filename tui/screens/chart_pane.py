@@ -25,7 +25,7 @@ from tui.text.plain_text import cut, one_line
 from tui.view.market_view import MarketView
 from tui.view.snapshot import Snapshot
 from tui.view.state import action_text
-from tui.widgets.border_text import set_subtitle
+from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.plot import CurvePlot
@@ -88,6 +88,7 @@ class ChartPane(ShowsFailures, Vertical):
         for name, shown in (("#bar", told), ("#indicator", under)):
             cast("FramedScreen", self.screen).set_display(self.query_one(name), shown)
 
+    @on(CandleChart.Viewed)
     def _follow(self) -> None:
         """Build the chart again where prices, trades or what is asked for have changed."""
         view = self._view
@@ -183,10 +184,6 @@ class ChartPane(ShowsFailures, Vertical):
         beyond = [symbol for symbol in symbols if symbol and symbol not in desk]
         return (await view.opened.ask.prices(beyond, view.now) if beyond else None) or MarketView()
 
-    @on(CandleChart.Viewed)
-    def _viewed(self) -> None:
-        self._follow()
-
     def _plot(self) -> None:
         """Draw the indicator over the bars that are in view, and tell of the one under the cursor."""
         self._place()
@@ -196,7 +193,7 @@ class ChartPane(ShowsFailures, Vertical):
         if cursor is not None and cursor < len(data):
             pane = self.query_one("#bar", TextPane)
             pane.show(bar_text(self._chart, cursor, max(20, chart.size.width - 2), chart.drawn))
-            pane.border_title = f"Bar of {data.title}"
+            set_title(pane, f"Bar of {data.title}")
         plotted = (data, rows, self._indicator, chart.places(), cursor)
         panes = self._chart.panes
         if not panes or (self._plotted and self._plotted[0] is plotted[0] and self._plotted == plotted):
@@ -207,7 +204,7 @@ class ChartPane(ShowsFailures, Vertical):
         crossed = cursor - rows.start if cursor is not None and cursor in rows else None
         levels = LEVELS.get(self._indicator, ())
         plot.show(PlotData(curves, days, columns=chart.places(), cursor=crossed, levels=levels))
-        plot.border_title = "  ".join(name.upper() if name == self._indicator else name.lower() for name in INDICATORS)
+        set_title(plot, "  ".join(name.upper() if name == self._indicator else name.lower() for name in INDICATORS))
         set_subtitle(plot, clickable_keys((("i next", "indicator"),)))
 
     def _show_comparison(self, chart: CandleChart) -> None:

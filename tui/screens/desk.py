@@ -31,7 +31,7 @@ from tui.view.snapshot import OPENING, Snapshot, active_contexts, first_cycle_hi
 from tui.view.watchlist import DESK as DESK_GROUP
 from tui.view.watchlist import WatchedGroup, changes_of, keep_group, last_group
 from tui.widgets.agent_panes import AgentPanes
-from tui.widgets.border_text import set_subtitle
+from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.desk_tables import ORDERS, order_rows, watchlist_columns, watchlist_rows
@@ -93,10 +93,13 @@ class DeskScreen(OrderActions):
         return watchlist_columns(self.desk_app.settings.watchlist)
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the curve once there is one, and on a narrow screen for open orders where there are any."""
+        """True for the curve once there is one, and on a narrow screen for open orders where there are any; of a record
+        that plays they would come and go."""
         if pane.id == "equity":
             return self.has_class("-curve")
-        return pane.id != "orders" or self.form is not Layout.NARROW or bool(self._view.controls.orders) or self._first
+        place = self._view.place
+        shown = bool(self._view.controls.orders) and (place is None or not place.speed)
+        return pane.id != "orders" or self.form is not Layout.NARROW or shown or self._first
 
     @property
     def _first(self) -> bool:
@@ -108,7 +111,9 @@ class DeskScreen(OrderActions):
         self.query_one(AgentPanes).show(view.desk, self.symbol)
         self._show_watchlist(view)
         self._show_chart(view)
-        self._show_tables(view)
+        self._draw_equity(view)
+        self._show_orders(view)
+        self.query_one(EventLog).show(view.desk.lines, view.unopened or "nothing has happened yet")
 
     def _show_watchlist(self, view: Snapshot) -> None:
         watchlist = self.query_one("#watchlist", Table)
@@ -150,11 +155,6 @@ class DeskScreen(OrderActions):
         except PaperdeskError:  # what is wrong with a journal is said by the error bar
             card = None
         self.query_one(AgentPanes).show_card(card)
-
-    def _show_tables(self, view: Snapshot) -> None:
-        self._draw_equity(view)
-        self._show_orders(view)
-        self.query_one(EventLog).show(view.desk.lines, view.unopened or "nothing has happened yet")
 
     def _show_orders(self, view: Snapshot) -> None:
         orders, controls = self.query_one("#orders", Table), view.controls
@@ -330,7 +330,7 @@ class DeskScreen(OrderActions):
         if drawn:
             plot = self.query_one("#equity", CurvePlot)
             plot.show(data)
-            plot.border_title = title
+            set_title(plot, title)
         if drawn is not self.has_class("-curve"):
             self.set_class(drawn, "-curve")
             self.place_panes()
@@ -430,14 +430,10 @@ class DeskScreen(OrderActions):
         """The symbol that is shown."""
         return self.symbol
 
-    def own_contexts(self) -> frozenset[str]:
+    def contexts(self) -> dict[str, object]:
         """Those of the symbol, groups of symbols to go to, and the chart alone."""
-        found = {"groups": bool(self._groups), "charted": self._built and self._charted}
-        return super().own_contexts() | {name for name, holds in found.items() if holds}
-
-    def has_decision(self) -> bool:
-        """True where a decision is shown."""
-        return self._decision() is not None
+        own = {"decided": self._decision(), "groups": self._groups, "charted": self._charted}
+        return {**super().contexts(), **own}
 
     def action_why(self) -> None:
         """Open the trail of the decision that is shown; of several owners' latest that of the symbol."""

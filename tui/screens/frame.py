@@ -17,11 +17,12 @@ from textual.widgets import Static
 
 from tui.desk.desk_app import ShowsFailures
 from tui.screens.dialog import Dialog
-from tui.screens.screen_keys import ControlKeys, PastKeys, SearchKeys
+from tui.screens.screen_keys import ScreenKeys
 from tui.settings.keys import menu
 from tui.view.desk_port import Source
 from tui.view.snapshot import Retry, Snapshot, active_contexts
 from tui.widgets.agent_panes import AgentPanes
+from tui.widgets.border_text import fit_borders
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
@@ -29,9 +30,6 @@ from tui.widgets.text_lines import TextPane
 
 if TYPE_CHECKING:
     from tui.screens.trail import Wanted
-
-
-LETTERS = ascii_lowercase
 
 
 class JumpScreen(Dialog[str]):
@@ -43,7 +41,7 @@ class JumpScreen(Dialog[str]):
     def __init__(self, panes: Mapping[str, Region]) -> None:
         """`panes` are places on the screen by the names of panes: one row each, which the label covers."""
         super().__init__()
-        self._panes = dict(zip(LETTERS, panes.items(), strict=False))
+        self._panes = dict(zip(ascii_lowercase, panes.items(), strict=False))
 
     def compose(self) -> ComposeResult:
         """Mount a label in the corner of every pane."""
@@ -83,9 +81,9 @@ class Layout(StrEnum):
     NARROW = "-narrow"
     """80 to 99 columns: orders where there are any."""
     USUAL = "-usual"
-    """100 to 159 columns."""
+    """100 to 139 columns."""
     WIDE = "-wide"
-    """From 160 columns: the decision and its agents in a column on the right."""
+    """From 140 columns: the decision and its agents in a column on the right."""
 
 
 LAYOUT_CLASSES = frozenset({*Layout, "-tall"})
@@ -99,10 +97,10 @@ def layout_of(columns: int, rows: int) -> Layout:
         return Layout.SINGLE
     if columns < 100:
         return Layout.NARROW
-    return Layout.USUAL if columns < 160 else Layout.WIDE
+    return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
+class FramedScreen(ShowsFailures, ScreenKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
@@ -231,6 +229,8 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         widget.display = shown
 
     def _tell_sizes(self, _: Screen[None]) -> None:
+        for pane in self.query(".pane"):
+            fit_borders(pane)
         shown, self._appearing = self._appearing, []
         for top in shown:
             for widget in top.walk_children(Widget, with_self=True):
@@ -238,27 +238,11 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
 
     def own_contexts(self) -> frozenset[str]:
         """Contexts of what this screen shows that keys depend on, as their table names them."""
-        if not self._built:
-            return frozenset()
-        found = {
-            "record": self.has_record(),
-            "decided": self.has_decision(),
-            "row": self.has_row(),
-            "alone": self.single,
-        }
-        return frozenset(name for name, holds in found.items() if holds)
+        return frozenset(name for name, holds in self.contexts().items() if holds) if self._built else frozenset()
 
-    def has_record(self) -> bool:
-        """True where there is a record to go through: the desk's, unless a screen has one of its own."""
-        return self._view.place is not None or bool(self._view.desk.run)
-
-    def has_decision(self) -> bool:
-        """True where a decision is shown whose trail can be opened."""
-        raise NotImplementedError
-
-    def has_row(self) -> bool:
-        """True where a row is chosen that the keys of this screen change or mark."""
-        return False
+    def contexts(self) -> dict[str, object]:
+        """Whether each of these contexts holds. A screen adds its own, and whether it shows what was decided."""
+        return {"record": self._view.place is not None or self._view.desk.run, "alone": self.single}
 
     def has_room_for(self, pane: Widget) -> bool:
         """True for a pane that is shown when none stands alone."""
@@ -273,10 +257,14 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         self.set_focus(_focusable(pane))
         self.place_panes()
 
+    def _open_panes(self) -> list[Widget]:
+        """The panes that can have the focus."""
+        panes = [self.query_one(f"#{name}") for name in self.PANES]
+        return [pane for pane in panes if self.single or (pane.display and _focusable(pane) is not None)]
+
     def action_pane(self, step: int) -> None:
         """Go to the next pane, or the one before."""
-        panes = [self.query_one(f"#{name}") for name in self.PANES]
-        names = [str(pane.id) for pane in panes if self.single or (pane.display and _focusable(pane) is not None)]
+        names = [str(pane.id) for pane in self._open_panes()]
         here = self._alone if self._alone in names else names[0]
         self.focus_pane(names[(names.index(here) + step) % len(names)])
 
@@ -348,12 +336,9 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
 
     def action_jump(self) -> None:
         """Show a letter over every pane, and focus the one that is chosen."""
-
-        panes = [self.query_one(f"#{name}") for name in self.PANES]
-        shown = [pane for pane in panes if self.single or (pane.display and _focusable(pane) is not None)]
         places = {
             str(p.id): Region(2, 3 + n, 0, 1) if self.single else Region(*p.region.offset, p.region.width, 1)
-            for n, p in enumerate(shown)
+            for n, p in enumerate(self._open_panes())
         }
 
         def answered(name: str | None) -> None:

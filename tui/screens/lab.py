@@ -1,17 +1,17 @@
 """Lab: backtests with a form, progress with the time left, and the runs of any day: curves, drawdowns, trades, reports
-and comparisons; and the arena."""
+and comparisons; studies, and the books of a desk whose owners have some."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -28,11 +28,10 @@ from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.table import Cell, Column, count, sign_ink
 from engine.reports.tables import TRADES
 from tui.desk.desk_app import report_action
-from tui.screens.arena import ARENA, ArenaPanes
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import Confirmation, ConfirmScreen
 from tui.screens.frame import TALL, FramedScreen, Layout
-from tui.screens.reading import ReadingScreen
+from tui.screens.reading import ReadingScreen, page_width
 from tui.settings.keys import LAB, bindings
 from tui.view.backtest_form import arguments_of
 from tui.view.backtest_run import (
@@ -45,34 +44,81 @@ from tui.view.backtest_run import (
     StartBacktest,
     StopBacktest,
 )
-from tui.view.desk_port import OpenedDesk, Source
+from tui.view.desk_port import Source
 from tui.view.recorded_run import comparison, curves, recorded, report, up_to, with_document
 from tui.view.snapshot import Snapshot
+from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.form_pane import FormPane
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Row, Table, rows_of
-from tui.widgets.text_lines import TextPane
-
-Result = TypeVar("Result")
 
 COMPARED = 3
 """Runs that are drawn together at most."""
 
 
-class RunKeys(FramedScreen):
-    """A screen with a table of runs, of which one is chosen."""
+DRAW = 0.5
+"""Seconds between two drawings of a growing curve."""
+PARTS = ("curve", "fall", "trades")
+"""Panes that take turns over the results."""
+
+STUDY, BOOKS = "study ", "books of the desk"
+"""Rows below the runs, the first before a name."""
+
+
+class LabScreen(FramedScreen):
+    """The screen to start, watch, resume, compare and export backtests."""
+
+    MODE = LAB
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(LAB)]
+    TABLES = ("results",)
+    PANES = ("form", "run-fall", *PARTS, "results")
 
     def __init__(self) -> None:
         super().__init__()
         self._chosen = ""
-        self._part = ""
+        self._part = PARTS[0]
         self._stored: dict[str, StoredRun] = {}
         self._marked: list[str] = []
+        self._drawn: tuple[object, ...] = ()
+        self._drawn_at = 0.0
+        self._proposed = False
+        self._asked: set[str] = set()
+        self._recorded: dict[str, BacktestState] = {}
+        """Runs of earlier days by their id, the oldest first; the chosen ones with their documents."""
+        self._listed: object = None
+        """The session's runs that had ended when the recorded ones were read."""
+        self._studies: Sequence[Mapping[str, Any]] = ()
+
+    def compose_body(self) -> ComposeResult:
+        """Mount the form on the left; progress, the part that is shown and the results on the right."""
+        with Horizontal(id="backtest", classes="part"):
+            with Vertical(id="setting", classes="column"):
+                yield FormPane(id="form", classes="pane")
+                yield CurvePlot(id="run-fall", title="Drawdown", classes="pane")
+            with Vertical(id="run", classes="column"):
+                yield RunProgress(id="progress")
+                yield CurvePlot(id="curve", title="Equity", classes="pane", empty="no runs yet")
+                yield CurvePlot(id="fall", title="Drawdown", classes="pane")
+                yield Table(TRADES, title="Trades", id="trades", classes="pane")
+                yield Table(columns_of(()), title="Results", empty="no runs yet", id="results", classes="pane")
+
+    def on_mount(self) -> None:
+        """Focus the results, so that keys act at once: the form is entered with e or tab."""
+        self.focus_pane("results")
+
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for the form, the results and the part that is chosen, and for the drawdown on a large screen."""
+        if pane.id == "run-fall":
+            return self.form is Layout.WIDE and self.size.height >= TALL and bool(self._chosen)
+        return pane.id not in PARTS or pane.id == self._part
+
+    # What is shown
 
     @property
     def _runs(self) -> list[BacktestState]:
-        """All runs, the oldest first."""
-        raise NotImplementedError
+        """All runs, the oldest first: those of this session as they are now."""
+        own = {run.spec.run for run in self._view.backtests}
+        return [*(run for name, run in self._recorded.items() if name not in own), *self._view.backtests]
 
     @property
     def _run(self) -> BacktestState | None:
@@ -83,29 +129,164 @@ class RunKeys(FramedScreen):
         place = self._view.place
         return f", the whole {what}" if place is not None and place.number < place.count else ""
 
-    def _show_begun(self) -> None:
-        """Show a run that has just begun."""
-        raise NotImplementedError
-
-    def own_contexts(self) -> frozenset[str]:
-        """Those of the chosen run, and runs that can be compared."""
+    def show_body(self, view: Snapshot) -> None:
+        """Show progress and curve of the chosen run, and the table of all."""
+        if view.opened is not None and not self._proposed:
+            self._proposed = True
+            self.query_one(FormPane).propose(view.opened.default_backtest, view.opened.default_costs)
+        ended = tuple(run.spec.run for run in view.backtests if run.status != RUNNING)
+        if view.opened is not None and self._listed != ended:
+            self._listed = ended
+            self._list()
+        runs = self._runs
+        if runs and not any(self._chosen == run.name for run in runs):
+            self._choose(runs[-1].name)
         run = self._run
-        found = {"runs": bool(self._compared()), "stopped": run is not None and run.status == STOPPED}
-        return super().own_contexts() | {name for name, holds in found.items() if holds}
+        until = None if run is None else self._place_in(run)
+        came_to = run if run is None or until is None else up_to(run, until, self._view.sources[0].decisions)
+        self.query_one(RunProgress).show(came_to)
+        self._show_results(runs)
+        self._draw(runs, run, until)
+        for one in view.backtests:
+            if not one.question:
+                self._asked.discard(one.spec.run)  # it may be resumed, and ask again
+            elif one.spec.run not in self._asked:
+                self._asked.add(one.spec.run)
+                self._ask(one)
 
-    def has_record(self) -> bool:
-        """True where the chosen run is finished, or the desk has run."""
-        return super().has_record() or self.past_source() is not None
+    @work(group="list", exclusive=True, exit_on_error=False)
+    async def _list(self) -> None:
+        """Read which runs lie on this machine."""
+        assert self._view.opened is not None
+        stored = await self._view.opened.ask.runs(StoredKind.BACKTEST)
+        self._stored = {run.id: run for run in reversed(stored)}
+        shown = recorded(self._stored.values())
+        self._recorded = {name: self._recorded.get(name, run) for name, run in shown.items()}
+        unread = sum(bool(run.problem) for run in stored)
+        results = self.query_one("#results", Table)
+        set_subtitle(results, f"{unread} cannot be read: paperdesk runs list" if unread else "")
+        self.show_view(self._view)
+        self._studies = await asyncio.to_thread(self.desk_app.bridge.studies)
+        self.show_view(self._view)
 
-    def has_decision(self) -> bool:
-        """True where agents decided in the chosen run, once it is finished."""
+    @work(group="document", exclusive=True, exit_on_error=False)
+    async def _read(self, run: str) -> None:
+        """Read the document of a recorded run."""
+        assert self._view.opened is not None
+        try:
+            document = await self._view.opened.ask.run(run)
+        except PaperdeskError as error:
+            self._recorded[run] = replace(self._recorded[run], error=str(error))
+        else:
+            self._recorded[run] = with_document(self._recorded[run], document)
+        self._drawn = ()
+        self.show_view(self._view)
+
+    def _choose(self, name: str) -> None:
+        """Make a run the chosen one, and read what is not known of it yet."""
+        first = not self._chosen
+        self._chosen = name
+        if first:
+            self.place_panes()
         run = self._run
-        decided = run is not None and run.document is not None and bool(run.document.get("decisions"))
-        return decided and self.past_source() is not None
+        unread = run is not None and run.document is None and not run.error
+        if run is not None and unread and run == self._recorded.get(run.spec.run) and self._view.opened is not None:
+            self._read(run.spec.run)
 
-    def has_row(self) -> bool:
-        """True where a run is chosen."""
-        return self._run is not None
+    def _ask(self, run: BacktestState) -> None:
+        """Ask before a run whose models may cost much."""
+
+        def answered(key: str | None) -> None:
+            if key:
+                self.desk_app.bridge.go_on(run.spec.run)
+            else:
+                self.desk_app.bridge.send(StopBacktest(run.spec.run))
+
+        question = Confirmation(f"Run {run.name}?", run.question, (("y", "run"),))
+        self.app.push_screen(ConfirmScreen(question), answered)
+
+    def _show_results(self, runs: Sequence[BacktestState]) -> None:
+        table = self.query_one("#results", Table)
+        table.entitle(f"Results{self._beyond('runs')}")
+        columns = columns_of(runs)
+        table.set_columns(columns)
+        table.show(result_rows(runs, self._chosen, columns, self._marked, self._pages()))
+
+    def _pages(self) -> Mapping[str, str]:
+        """What stands below the runs, by name, with how far it is: the books of the desk's owners where they keep some,
+        and studies."""
+        owners = max(map(len, self._view.desk.decisions.values()), default=0)
+        books = {BOOKS: f"{owners} owners"} if owners > 1 else {}
+        return {**books, **{f"{STUDY}{one['study']}": f"{one['done']} of {one['runs']} done" for one in self._studies}}
+
+    @work(group="background", exit_on_error=False)
+    async def _open_page(self, name: str, width: int) -> None:
+        text = await asyncio.to_thread(self._page, name, width)
+        self.app.push_screen(ReadingScreen(name.capitalize(), Content(text)))
+
+    def _page(self, name: str, width: int) -> str:
+        """The text of one of them in so many columns. Raises as the use cases do."""
+        from tui.text.runs_text import models_lines
+        from tui.text.study_text import study_lines
+
+        bridge = self.desk_app.bridge
+        if name == BOOKS:
+            return "\n".join(models_lines(bridge.books(self._view.sources[0]), width))
+        return "\n".join(study_lines(bridge.study(name.removeprefix(STUDY)), width))
+
+    def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None, until: date | None) -> None:
+        if run is None:
+            return
+        others = self._beside(runs, run)
+        known = len(run.curve), run.status, len(run.baseline), until
+        drawn = self._part, run.name, known, self._beyond("run"), tuple(one.name for one in others)
+        now = time.monotonic()
+        plot = self.query_one("#fall" if self._part == "fall" else "#curve", CurvePlot)
+        waits = run.running and (now - self._drawn_at < DRAW or plot.drawing)
+        if drawn == self._drawn or waits:
+            return
+        self._drawn, self._drawn_at = drawn, now
+        self._draw_part(run, others, plot, until)
+
+    def _place_in(self, run: BacktestState) -> date | None:
+        """The session that is shown of a run whose history is gone through; None at its end, and for another run."""
+        place, sources = self._view.place, self._view.sources
+        within = place is not None and place.number < place.count and bool(sources) and sources[0].run == run.spec.run
+        return place.session if place is not None and within else None
+
+    def _draw_part(
+        self, run: BacktestState, others: Sequence[BacktestState], plot: CurvePlot, until: date | None
+    ) -> None:
+        part = f", {run.part}" if run.part and run.running else f" to {until}" if until else ""
+        # Drawn once there is room for it.
+        self.query_one("#run-fall", CurvePlot).show(curves(run, (), falls=True, until=until))
+        if self._part in ("curve", "fall"):
+            plot.show(curves(run, others, falls=self._part == "fall", until=until))
+            what = "% below the highest" if self._part == "fall" else "Equity"
+            set_title(plot, f"{what}  {run.name}{part}")
+        else:
+            trades = self.query_one("#trades", Table)
+            none = "no trades" if run.document else "known at the end of the run"
+            made = [one for one in (run.document or {"trades": ()})["trades"] if one["session"] <= str(until or "9999")]
+            trades.show(rows_of(TRADES, made)[::-1], none)
+            set_title(trades, f"Trades  {run.name}{part}")
+
+    def _beside(self, runs: Sequence[BacktestState], run: BacktestState) -> Sequence[BacktestState]:
+        """The runs that are drawn with one: those that are marked, else the latest of this session."""
+        pool = [one for one in runs if one.name in self._marked] if self._marked else self._view.backtests
+        return [one for one in pool if one.name != run.name and one.curve][-COMPARED + 1 :]
+
+    def contexts(self) -> dict[str, object]:
+        """Those of the chosen run, and runs that can be compared; a finished one can be gone through."""
+        shown, run, source = super().contexts(), self._run, self.past_source()
+        return {
+            "record": shown.pop("record") or source,
+            "decided": source and run is not None and run.document and run.document.get("decisions"),
+            "row": run,
+            "runs": self._compared(),
+            "stopped": run is not None and run.status == STOPPED,
+            **shown,
+        }
 
     def past_source(self) -> Source | None:
         """The record of the chosen run, once it is finished."""
@@ -173,13 +354,13 @@ class RunKeys(FramedScreen):
             self.notify("choose a run, and mark another with space", timeout=3)
             return
         ids = {run.name: run.spec.run for run in self._runs}
-        names = {ids[name]: name for name in compared}
+        self._compare({ids[name]: name for name in compared})
 
-        def shown(document: Mapping[str, Any]) -> None:
-            title = f"Comparison{self._beyond('runs')}"
-            self.app.push_screen(ReadingScreen(title, comparison(document, names)))
-
-        self._in_background(lambda opened: opened.ask.run(*names), shown)
+    @work(group="background", exit_on_error=False)
+    async def _compare(self, names: Mapping[str, str]) -> None:
+        assert self._view.opened is not None  # its runs are listed
+        text = comparison(await self._view.opened.ask.run(*names), names, page_width(self.app.size.width))
+        self.app.push_screen(ReadingScreen(f"Comparison{self._beyond('runs')}", text))
 
     def action_export(self) -> None:
         """Ask for a new folder, and write the chosen run there."""
@@ -189,282 +370,40 @@ class RunKeys(FramedScreen):
 
         def answered(text: str | None) -> None:
             if text:
-                folder, cli_equivalent = Path(text).expanduser().absolute(), ("runs", "export", run.spec.run, "--to")
-                self._in_background(
-                    lambda _: asyncio.to_thread(self.desk_app.bridge.export, run.spec.run, folder),
-                    lambda files: report_action(
-                        self.app, f"{len(files)} files in {folder}", *cli_equivalent, str(folder)
-                    ),
-                )
+                self._export(run.spec.run, Path(text).expanduser().absolute())
 
         self.app.push_screen(AskScreen("Export into a new folder", "DIR", text=f"~/{run.spec.run}"), answered)
 
     @work(group="background", exit_on_error=False)
-    async def _in_background(
-        self, work: Callable[[OpenedDesk], Awaitable[Result]], then: Callable[[Result], None]
-    ) -> None:
-        """Ask the desk something, then do something with the answer."""
-        if self._view.opened is None:
-            self.notify("the desk is still opening", timeout=3)
-            return
-        then(await work(self._view.opened))
+    async def _export(self, run: str, folder: Path) -> None:
+        files = await asyncio.to_thread(self.desk_app.bridge.export, run, folder)
+        report_action(self.app, f"{len(files)} files in {folder}", "runs", "export", run, "--to", str(folder))
 
-
-DRAW = 0.5
-"""Seconds between two drawings of a growing curve."""
-PARTS = ("curve", "fall", "trades", "report")
-"""Panes that take turns over the results."""
-
-
-class LabScreen(ArenaPanes, RunKeys):
-    """The screen to start, watch, resume, compare and export backtests; or the arena."""
-
-    MODE = LAB
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(LAB)]
-    TABLES = ("results", "traders")
-    PANES = ("form", "run-fall", *PARTS, "results", *ARENA)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._part = PARTS[0]
-        self._shows_arena = False
-        self._drawn: tuple[object, ...] = ()
-        self._drawn_at = 0.0
-        self._proposed = False
-        self._asked: set[str] = set()
-        self._recorded: dict[str, BacktestState] = {}
-        """Runs of earlier days by their id, the oldest first; the chosen ones with their documents."""
-        self._listed: object = None
-        """The session's runs that had ended when the recorded ones were read."""
-
-    def compose_body(self) -> ComposeResult:
-        """Mount the form on the left; progress, the part that is shown and the results on the right."""
-        with Horizontal(id="backtest", classes="part"):
-            with Vertical(id="setting", classes="column"):
-                yield FormPane(id="form", classes="pane")
-                yield CurvePlot(id="run-fall", classes="pane")
-            with Vertical(id="run", classes="column"):
-                yield RunProgress(id="progress")
-                yield CurvePlot(id="curve", classes="pane", empty="no runs yet")
-                yield CurvePlot(id="fall", classes="pane")
-                yield Table(TRADES, title="Trades", empty="no trades", id="trades", classes="pane")
-                yield TextPane(title="Report", id="report", classes="pane")
-                yield Table((), title="Results", empty="no runs yet", id="results", classes="pane")
-        yield from self.compose_arena()
-
-    def on_mount(self) -> None:
-        """Focus the results, so that keys act at once: the form is entered with e or tab."""
-        for part, name in zip(PARTS, ("Equity", "Drawdown", "Trades", "Report"), strict=True):
-            self.query_one(f"#{part}").border_title = name
-        self.query_one("#run-fall").border_title = "Drawdown"
-        self.query_one("#quoted").border_title, self.query_one("#wealth").border_title = "Price", "Wealth"
-        self._show_results(())
-        self.focus_pane("results")
-
-    def has_room_for(self, pane: Widget) -> bool:
-        """True for the form, the results and the part that is chosen, and for the drawdown on a large screen; or for an
-        arena, on a low screen without its second curves and its book, which could not be drawn."""
-        tall = self.size.height >= TALL
-        if pane.id in ARENA:
-            return self._shows_arena and (tall or pane.id not in ("wealth", "orders-open"))
-        if pane.id == "run-fall" and not (self.form is Layout.WIDE and tall and self._chosen):
-            return False
-        return not self._shows_arena and (pane.id not in PARTS or pane.id == self._part)
-
-    @property
-    def arena_shown(self) -> bool:
-        """True where the arena takes the place of the backtests."""
-        return self._shows_arena
-
-    def own_contexts(self) -> frozenset[str]:
-        """Those of the arena, or of the chosen run."""
-        return super().own_contexts() | ({"arena"} if self._shows_arena else set())
-
-    def has_record(self) -> bool:
-        """True where a day of an arena is shown, or the record of a run can be gone through."""
-        return self.day is not None if self._shows_arena else super().has_record()
-
-    def has_decision(self) -> bool:
-        """True where a day of an arena is shown, or agents decided in the chosen run."""
-        return self.day is not None if self._shows_arena else super().has_decision()
-
-    # What is shown
-
-    @property
-    def _runs(self) -> list[BacktestState]:
-        """All runs, the oldest first: those of this session as they are now; none beside an arena."""
-        if self._shows_arena:
-            return []
-        own = {run.spec.run for run in self._view.backtests}
-        return [*(run for name, run in self._recorded.items() if name not in own), *self._view.backtests]
-
-    def show_body(self, view: Snapshot) -> None:
-        """Show the arena, or progress and curve of the chosen run and the table of all."""
-        if self._shows_arena:
-            self.show_arena(view)
-            return
-        if view.opened is not None and not self._proposed:
-            self._proposed = True
-            self.query_one(FormPane).propose(view.opened.default_backtest, view.opened.default_costs)
-        ended = tuple(run.spec.run for run in view.backtests if run.status != RUNNING)
-        if view.opened is not None and self._listed != ended:
-            self._listed = ended
-            self._list()
-        runs = self._runs
-        if runs and not any(self._chosen == run.name for run in runs):
-            self._choose(runs[-1].name)
-        run = self._run
-        until = None if run is None else self._place_in(run)
-        came_to = run if run is None or until is None else up_to(run, until, self._view.sources[0].decisions)
-        self.query_one(RunProgress).show(came_to)
-        self._show_results(runs)
-        self._draw(runs, run, until)
-        for one in view.backtests:
-            if not one.question:
-                self._asked.discard(one.spec.run)  # it may be resumed, and ask again
-            elif one.spec.run not in self._asked:
-                self._asked.add(one.spec.run)
-                self._ask(one)
-
-    @work(group="list", exclusive=True, exit_on_error=False)
-    async def _list(self) -> None:
-        """Read which runs lie on this machine."""
-        assert self._view.opened is not None
-        stored = await self._view.opened.ask.runs(StoredKind.BACKTEST)
-        self._stored = {run.id: run for run in reversed(stored)}
-        shown = recorded(self._stored.values())
-        self._recorded = {name: self._recorded.get(name, run) for name, run in shown.items()}
-        unread = sum(bool(run.problem) for run in stored)
-        results = self.query_one("#results", Table)
-        results.border_subtitle = f"{unread} cannot be read: paperdesk runs list" if unread else ""
-        self.show_view(self._view)
-
-    @work(group="document", exclusive=True, exit_on_error=False)
-    async def _read(self, run: str) -> None:
-        """Read the document of a recorded run."""
-        assert self._view.opened is not None
-        try:
-            document = await self._view.opened.ask.run(run)
-        except PaperdeskError as error:
-            self._recorded[run] = replace(self._recorded[run], error=str(error))
-        else:
-            self._recorded[run] = with_document(self._recorded[run], document)
-        self._drawn = ()
-        self.show_view(self._view)
-
-    def _choose(self, name: str) -> None:
-        """Make a run the chosen one, and read what is not known of it yet."""
-        first = not self._chosen
-        self._chosen = name
-        if first:
-            self.place_panes()
-        run = self._run
-        unread = run is not None and run.document is None and not run.error
-        if run is not None and unread and run == self._recorded.get(run.spec.run) and self._view.opened is not None:
-            self._read(run.spec.run)
-
-    def _ask(self, run: BacktestState) -> None:
-        """Ask before a run whose models may cost much."""
-
-        def answered(key: str | None) -> None:
-            if key:
-                self.desk_app.bridge.go_on(run.spec.run)
-            else:
-                self.desk_app.bridge.send(StopBacktest(run.spec.run))
-
-        question = Confirmation(f"Run {run.name}?", run.question, (("y", "run"),))
-        self.app.push_screen(ConfirmScreen(question), answered)
-
-    def _show_results(self, runs: Sequence[BacktestState]) -> None:
-        table = self.query_one("#results", Table)
-        table.entitle(f"Results{self._beyond('runs')}")
-        columns = columns_of(runs)
-        table.set_columns(columns)
-        table.show(result_rows(runs, self._chosen, columns, self._marked))
-
-    def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None, until: date | None) -> None:
-        if run is None:
-            return
-        others = self._beside(runs, run)
-        known = len(run.curve), run.status, len(run.baseline), until
-        drawn = self._part, run.name, known, self._beyond("run"), tuple(one.name for one in others)
-        now = time.monotonic()
-        plot = self.query_one("#fall" if self._part == "fall" else "#curve", CurvePlot)
-        waits = run.running and (now - self._drawn_at < DRAW or plot.drawing)
-        if drawn == self._drawn or waits:
-            return
-        self._drawn, self._drawn_at = drawn, now
-        self._draw_part(run, others, plot, until)
-
-    def _place_in(self, run: BacktestState) -> date | None:
-        """The session that is shown of a run whose history is gone through; None at its end, and for another run."""
-        place, sources = self._view.place, self._view.sources
-        within = place is not None and place.number < place.count and bool(sources) and sources[0].run == run.spec.run
-        return place.session if place is not None and within else None
-
-    def _draw_part(
-        self, run: BacktestState, others: Sequence[BacktestState], plot: CurvePlot, until: date | None
-    ) -> None:
-        part = f", {run.part}" if run.part and run.running else f" to {until}" if until else ""
-        # Drawn once there is room for it.
-        self.query_one("#run-fall", CurvePlot).show(curves(run, (), falls=True, until=until))
-        if self._part in ("curve", "fall"):
-            plot.show(curves(run, others, falls=self._part == "fall", until=until))
-            what = "% below the highest" if self._part == "fall" else "Equity"
-            plot.border_title = Content(f"{what}  {run.name}{part}")
-        elif self._part == "trades":
-            trades = self.query_one("#trades", Table)
-            none = "no trades" if run.document else "known at the end of the run"
-            made = [one for one in (run.document or {"trades": ()})["trades"] if one["session"] <= str(until or "9999")]
-            trades.show(rows_of(TRADES, made)[::-1], none)
-            trades.border_title = Content(f"Trades  {run.name}{part}")
-        else:
-            pane = self.query_one("#report", TextPane)
-            stored = self._stored.get(run.spec.run)
-            plain = self.app.has_class("-plain")
-            pane.show(report(run, stored, pane.text_width, plain=plain), top=True)
-            pane.border_title = Content(f"Report  {run.name}{self._beyond('run')}")
-
-    def _beside(self, runs: Sequence[BacktestState], run: BacktestState) -> Sequence[BacktestState]:
-        """The runs that are drawn with one: those that are marked, else the latest of this session."""
-        pool = [one for one in runs if one.name in self._marked] if self._marked else self._view.backtests
-        return [one for one in pool if one.name != run.name and one.curve][-COMPARED + 1 :]
+    @on(Table.Opened, "#results")
+    def action_report(self) -> None:
+        """Open the report of the run under the cursor, the rows of a study, or the desk's books beside each other."""
+        key, room = self.query_one("#results", Table).cursor_key, page_width(self.app.size.width)
+        if key in self._pages():
+            self._open_page(key, room)
+        elif run := self._run:
+            text = report(run, self._stored.get(run.spec.run), room, plain=self.app.has_class("-plain"))
+            self.app.push_screen(ReadingScreen(f"Report  {run.name}{self._beyond('run')}", text))
 
     # Keys
 
     @on(Table.Moved, "#results")
     def _moved(self, event: Table.Moved) -> None:
-        self._choose(event.key.partition("/")[0])
-        self.show_view(self._view)
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_start()
+        if event.key not in self._pages():
+            self._choose(event.key.partition("/")[0])
+            self.show_view(self._view)
 
     def action_pane(self, step: int) -> None:
         """Go to the next field inside the form, else to the next pane."""
         if not self.query_one(FormPane).step(step):
             super().action_pane(step)
 
-    def action_arena(self) -> None:
-        """Show the arena in the place of the backtests, or these again."""
-        self._shows_arena = not self._shows_arena
-        self._alone = ""
-        self.focus_pane("arenas" if self._shows_arena else "results")
-        self.show_view(self.desk_app.snapshot())
-
-    def action_why(self) -> None:
-        """Open the trail of the run's decision, or of an arena the reasons of an agent."""
-        if self._shows_arena:
-            self.show_reasons()
-        else:
-            super().action_why()
-
     def action_part(self) -> None:
-        """Show the next part over the results: equity, drawdown, trades, report; of an arena chat or strategies."""
-        if self._shows_arena:
-            self.next_text()
-            return
+        """Show the next part over the results: equity, drawdown, trades."""
         self._part, self._drawn = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)], ()
         if self.single:
             self.focus_pane(self._part)
@@ -482,12 +421,9 @@ class LabScreen(ArenaPanes, RunKeys):
         else:
             super().action_back()
 
+    @on(Input.Submitted)
     def action_start(self) -> None:
-        """Start the backtest of the form, or show beside each field what is wrong with it; ask for an arena where one
-        is shown."""
-        if self._shows_arena:
-            self.new_arena()
-            return
+        """Start the backtest of the form, or show beside each field what is wrong with it."""
         present = self.desk_app.bridge.present()
         if present.opened is None or present.now is None:
             self.notify("the desk is still opening", timeout=3)
@@ -535,7 +471,7 @@ GAP = "   "
 """The blanks between two figures of a run's progress."""
 
 
-def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content:
+def progress_text(run: BacktestState | None, width: int) -> Content:
     """Describe a run in two lines, as much as fits into the second, or the keys that start one."""
     if run is None:
         return Content.assemble(
@@ -552,7 +488,6 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
     name, count = f"{run.name}  ", f"  {_done(run)}  "
     cells = max(4, min(40, width - 44, width - len(name) - len(count) - len(state)))
     full = round(run.fraction * cells)
-    done, rest = ("#", "-") if plain else ("█", "░")
     second = [f"equity {run.curve[-1][1]:,.0f}"] if run.curve else []
     second += [f"trades {run.trades}", "  ".join(f"{name} {count}" for name, count in sorted(run.actions.items()))]
     second += [f"{run.part} {run.session}" if run.session else run.label, run.costs]
@@ -561,8 +496,8 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
     fitting = [part for part, end in zip(second, ends, strict=True) if end - len(GAP) <= width]
     return Content.assemble(
         (name, "bold"),
-        (done * full, _STATUS_INKS[run.status]),
-        (rest * (cells - full), "$foreground 25%"),
+        ("█" * full, _STATUS_INKS[run.status]),
+        ("░" * (cells - full), "$foreground 25%"),
         count,
         (state, _STATUS_INKS[run.status]),
         ("\n" + GAP.join(fitting), "$foreground 60%"),
@@ -591,7 +526,7 @@ class RunProgress(Static):
 
     def on_resize(self) -> None:
         """Write what fits into the width."""
-        text = progress_text(self._run, self.size.width, self.app.has_class("-plain"))
+        text = progress_text(self._run, self.size.width)
         if text.plain != self._shown:
             self._shown = text.plain
             self.update(text)
@@ -613,11 +548,18 @@ def columns_of(runs: Sequence[BacktestState]) -> tuple[Column, ...]:
     )
 
 
+NO_FIGURES: Mapping[str, Any] = {"metrics": {}, "final_value": None, "trades": None}
+
+
 def result_rows(
-    runs: Sequence[BacktestState], chosen: str, columns: Sequence[Column], marked: Collection[str] = ()
+    runs: Sequence[BacktestState],
+    chosen: str,
+    columns: Sequence[Column],
+    marked: Collection[str],
+    pages: Mapping[str, str],
 ) -> list[Row]:
     """Build the rows, the newest run first; the baselines of the chosen run follow it, runs that are marked have a
-    star."""
+    star. Below them those of other `pages`, by name with their state."""
     results: list[Mapping[str, Any]] = []
     for run in reversed(runs):
         document = run.document or {"metrics": run.metrics, "final_value": run.final, "baselines": {}}
@@ -630,4 +572,6 @@ def result_rows(
         for held, other in document["baselines"].items() if run.name == chosen else ():
             named = {"name": Cell(f"  {held}", "muted"), "state": Cell("baseline", "muted")}
             results.append({**other, **named, "key": f"{run.name}/{held}"})
+    for page, state in pages.items():
+        results.append({**NO_FIGURES, "name": Cell(page, "strong"), "state": Cell(state, "muted"), "key": page})
     return rows_of(columns, results, lambda one: one["key"])

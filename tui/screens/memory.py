@@ -1,4 +1,4 @@
-"""Memories on a screen: pinned, forgotten and restored by key; on Ops all that is remembered at the moment that is
+"""Memories on a screen: pinned, forgotten and restored by key; behind Ops all that is remembered at the moment that is
 shown, by layer and importance, with the life-line of one."""
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
@@ -24,6 +25,7 @@ from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import newest_reading
+from tui.settings.keys import MEMORY, OPS, bindings
 from tui.text.memory_lines import DONE
 from tui.text.plain_text import one_line, printable
 from tui.view.snapshot import PAST, Snapshot
@@ -41,10 +43,6 @@ SHORT_ID = 8
 """Characters of an id that name a memory in a command."""
 
 
-REMEMBERED = ("memories", "life", "recorded")
-"""The panes of all that is remembered."""
-
-
 class MemoryKeys(FramedScreen):
     """A screen that shows memories, of which one is chosen."""
 
@@ -59,10 +57,6 @@ class MemoryKeys(FramedScreen):
 
     def memory_changed(self) -> None:
         """Show what a change of the chosen memory has changed."""
-
-    def has_row(self) -> bool:
-        """True where a memory of the desk's own is chosen."""
-        raise NotImplementedError
 
     def action_pin(self) -> None:
         """Pin the chosen memory to its layer, or let it go on from there."""
@@ -107,8 +101,13 @@ class MemoryKeys(FramedScreen):
         self.memory_changed()
 
 
-class MemoryPanes(MemoryKeys):
+class MemoryScreen(MemoryKeys):
     """The memories on the left; the chosen one's importance over time, its changes and its text on the right."""
+
+    MODE = MEMORY
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(MEMORY)]
+    TABLES = ("memories",)
+    PANES = ("memories", "life", "recorded")
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,15 +120,19 @@ class MemoryPanes(MemoryKeys):
         self._changed = False
         """True where a memory was changed that is not listed as it is now."""
 
-    def compose_memory(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         """Mount the table, the curve and the text."""
         with Horizontal(id="remembered", classes="part"):
             yield Table(MEMORIES, title="Memories", empty="loading", id="memories", classes="pane")
             with Vertical(id="one-memory", classes="column"):
-                yield CurvePlot(id="life", classes="pane")
+                yield CurvePlot(id="life", title="Importance", classes="pane")
                 yield TextPane(title="Memory", id="recorded", classes="pane")
 
-    def show_memory(self, view: Snapshot) -> None:
+    def on_mount(self) -> None:
+        """Focus the memories."""
+        self.focus_pane("memories")
+
+    def show_body(self, view: Snapshot) -> None:
         """Read again at another place, and after a run."""
         if view.opened is None or not view.sources:
             return
@@ -193,27 +196,27 @@ class MemoryPanes(MemoryKeys):
             values[-1] = {**values[-1], "importance": row["importance"]}
         plot = self.query_one("#life", CurvePlot)
         plot.show(PlotData({"importance": [one["importance"] for one in values]}, [one["session"] for one in values]))
-        plot.border_subtitle = f"paperdesk memory lifeline {memory_id[:SHORT_ID]}"
+        set_subtitle(plot, f"paperdesk memory lifeline {memory_id[:SHORT_ID]}")
 
     def _was(self, change: Document, until: str) -> bool:
         """True for a change of the session that is shown; while that is undecided for those before its decision."""
         before = change["cause"] != "cited" and float(change["step"]).is_integer()
         return bool(change["session"] == until and (before or not self._undecided))
 
-    def show_memory_of(self, symbol: str) -> None:
+    def show_symbol(self, symbol: str) -> None:
         """Show the memories of a symbol."""
         self.query_one("#memories", Table).set_filter(f'sym:="{symbol}"')
 
-    @property
-    def has_memory(self) -> bool:
-        """True where a memory is chosen."""
-        return bool(self.query_one("#memories", Table).cursor_key)
+    def contexts(self) -> dict[str, object]:
+        """Those of the memory under the cursor; only the desk's own can be changed."""
+        chosen = self.query_one("#memories", Table).cursor_key
+        return {**super().contexts(), "decided": chosen, "row": chosen and self._document.get("run") is None}
 
-    def has_row(self) -> bool:
-        """True where a memory of the desk's own is chosen."""
-        return self.has_memory and self._document.get("run") is None
+    def action_part(self) -> None:
+        """Go back to the checks and costs."""
+        self.desk_app.switch_mode(OPS)
 
-    def open_citing(self) -> None:
+    def action_why(self) -> None:
         """Open the trail of the last decision that cited the memory, else of the one after which it was written."""
         from engine.reports.documents.memory import decided_with
 

@@ -1,4 +1,4 @@
-"""Ops: checks of the desk, its schedule, its models with their cost, its runs and its log; or its memory."""
+"""Ops: checks of the desk, its schedule, its models with their cost, its runs and its log."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ from engine.reports.documents.set_up import Finding
 from engine.reports.documents.trail import latest_of_run
 from engine.reports.table import Cell, Column, count, warn_ink
 from tui.charts.plotting import PlotData
-from tui.screens.frame import TALL, Layout
-from tui.screens.memory import REMEMBERED, MemoryPanes
+from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.newest_reading import newest_reading
 from tui.screens.reading import ReadingScreen, log_text
-from tui.settings.keys import OPS, bindings
+from tui.settings.keys import MEMORY, OPS, bindings
 from tui.text.run_text import halt_words
 from tui.view.desk_changes import log_of
 from tui.view.market_reading import last_to_decide, next_run_at
@@ -42,23 +41,23 @@ from tui.widgets.screen_bars import model_cost
 from tui.widgets.table import Row, Table, rows_of
 from tui.widgets.text_lines import TextPane
 
-COSTS, HEALTH, MEMORY = "costs", "health", "memory"
 NO_RUN = "no run yet"
 CHECKED = ("checks", "log")
 """The panes that have no room beside the others on a narrow screen."""
 
 
-class OpsScreen(MemoryPanes):
-    """Checks and log on the left; models, their rates, runs on the right; or what is remembered."""
+class OpsScreen(FramedScreen):
+    """Checks and log on the left; models, their rates, runs on the right."""
 
     MODE = OPS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(OPS)]
-    TABLES = ("runs", "memories")
-    PANES = (*CHECKED, "models", "rates", "runs", "durations", *REMEMBERED)
+    TABLES = ("runs",)
+    PANES = (*CHECKED, "models", "rates", "runs", "durations")
 
     def __init__(self) -> None:
         super().__init__()
-        self._part = COSTS
+        self._checks_shown = False
+        """True where a narrow screen shows checks and log in the place of the rest."""
         self._shown: tuple[object, ...] = ()
         self._operations = Operations()
         self._checked: str | None = None
@@ -85,29 +84,21 @@ class OpsScreen(MemoryPanes):
                     classes="pane",
                 )
                 yield Table(RUNS, title="Runs", empty=OPENING, id="runs", classes="pane")
-                yield BarPlot(id="durations", classes="pane", point="run")
-        yield from self.compose_memory()
+                yield BarPlot(id="durations", title="Seconds per run", classes="pane", point="run")
 
     def on_mount(self) -> None:
         """Focus the runs."""
-        self.query_one("#durations").border_title = "Seconds per run"
-        self.query_one("#life").border_title = "Importance"
         self.focus_pane("runs")
 
     def has_room_for(self, pane: Widget) -> bool:
         """True for the part that is shown, but for the rates of a low screen, and the curve of all but a large one."""
         tall = self.size.height >= TALL
-        if self._shows_memory or pane.id in REMEMBERED:
-            return self._shows_memory and pane.id in REMEMBERED
-        if self.form is Layout.NARROW and (pane.id in CHECKED) is not (self._part == HEALTH):
+        if self.form is Layout.NARROW and (pane.id in CHECKED) is not self._checks_shown:
             return False
         return {"rates": tall, "durations": tall and self.form is Layout.WIDE}.get(str(pane.id), True)
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where something was written; check once, after each run, and again with R."""
-        if self._shows_memory:
-            self.show_memory(view)
-            return
         if not view.sources or view.now is None:
             return
         if view.desk.log_from != self._earlier[0]:
@@ -134,41 +125,25 @@ class OpsScreen(MemoryPanes):
             self._checked = present.run
             self._check()
 
-    @property
-    def _shows_memory(self) -> bool:
-        return self._part == MEMORY
-
     def action_part(self) -> None:
-        """Show the next part: checks and log, where they have no room beside the rest, what is remembered, the rest."""
-        parts = (COSTS, HEALTH, MEMORY) if self.form is Layout.NARROW else (COSTS, MEMORY)
-        self._part = parts[(parts.index(self._part) + 1) % len(parts)] if self._part in parts else MEMORY
-        self.focus_pane({COSTS: "runs", HEALTH: "checks", MEMORY: "memories"}[self._part])
-        self.show_view(self._view)
-
-    def show_symbol(self, symbol: str) -> None:
-        """Show what is remembered of a symbol."""
-        while not self._shows_memory:
-            self.action_part()
-        self.show_memory_of(symbol)
+        """Show the next part: checks and log, where they have no room beside the rest, then what is remembered."""
+        self._checks_shown = self.form is Layout.NARROW and not self._checks_shown
+        self.focus_pane("checks" if self._checks_shown else "runs")
+        if not self._checks_shown:
+            self.desk_app.switch_mode(MEMORY)
 
     def action_refresh(self) -> None:
         """Check the desk again, and notify that it was done: what was found may be the same."""
         if self._view.opened is not None:
             self._check(notify=True)
 
-    def has_decision(self) -> bool:
-        """True where a memory or a run is chosen."""
-        return self.has_memory if self._shows_memory else bool(self.query_one("#runs", Table).cursor_key)
-
-    def has_row(self) -> bool:
-        """True where a memory of the desk's own is chosen."""
-        return self._shows_memory and super().has_row()
+    def contexts(self) -> dict[str, object]:
+        """Those of the run under the cursor."""
+        return {**super().contexts(), "decided": self.query_one("#runs", Table).cursor_key}
 
     def action_why(self) -> None:
-        """Open the trail of the latest decision of the run under the cursor, or of the one that cited the memory."""
-        if self._shows_memory:
-            self.open_citing()
-        elif run := self.query_one("#runs", Table).cursor_key:
+        """Open the trail of the latest decision of the run under the cursor."""
+        if run := self.query_one("#runs", Table).cursor_key:
             self.open_trail(partial(latest_of_run, run=run))
         else:
             self.notify(NO_RUN, timeout=3)
@@ -237,9 +212,8 @@ class OpsScreen(MemoryPanes):
         models.show(model_rows(shown))
         models.entitle("Models today" if found.today else "Models so far")
         limit = None if view.opened is None else view.opened.usd_per_day
-        plain = self.app.has_class("-plain")
         spent = found.spent_today
-        set_subtitle(models, budget_meter(spent, limit, model_cost(view, spent), plain=plain))
+        set_subtitle(models, budget_meter(spent, limit, model_cost(view, spent)))
 
 
 def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, acts: bool = True) -> str:
@@ -323,7 +297,7 @@ def _cost(dollars: Decimal | None) -> Cell:
     return Cell(amounts.cost(dollars), order=dollars)
 
 
-def budget_meter(spent: Decimal | None, limit: Decimal | None, figure: str, *, plain: bool) -> str:
+def budget_meter(spent: Decimal | None, limit: Decimal | None, figure: str) -> str:
     """The cost of today's calls of the day's budget, `figure` in words: `$1.20, 24% of today's $5.00 ▰▰▰▱▱▱▱▱▱▱`.
     What a narrow border cuts off is the meter."""
     if not limit:
@@ -332,10 +306,8 @@ def budget_meter(spent: Decimal | None, limit: Decimal | None, figure: str, *, p
     if spent is None:
         return f"{figure} (today's budget: {budget})"
     part = min(Decimal(1), spent / limit)
-    full, empty, ends = ("#", ".", "[]") if plain else ("▰", "▱", ("", ""))
     cells = math.ceil(part * METER)
-    meter = f"{ends[0]}{full * cells}{empty * (METER - cells)}{ends[1]}"
-    return f"{figure}, {part:.0%} of today's {budget} {meter}"
+    return f"{figure}, {part:.0%} of today's {budget} {'▰' * cells}{'▱' * (METER - cells)}"
 
 
 def run_rows(operations: Operations) -> list[Row]:

@@ -8,7 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import PaperdeskError
+from engine.messages.commands import (
+    Approve,
+    CancelOrder,
+    OrderCommand,
+    PlaceOrder,
+    ResizeOrder,
+    RunCycle,
+    TakeBackOrder,
+    Undo,
+    Veto,
+)
 from tui.desk.desk_app import report_action, report_answers
+from tui.screens.ask import AskScreen
 from tui.screens.dialog import facts_width
 from tui.screens.frame import FramedScreen
 from tui.text.plain_text import one_line
@@ -17,16 +29,19 @@ from tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from engine.domain.order import Order
-    from engine.messages.commands import CancelOrder, OrderCommand, PlaceOrder, ResizeOrder
     from engine.reports.documents.control_state import OpenOrder
     from tui.screens.confirm import Confirmation
 
 
-class OwnOrderKeys(FramedScreen):
-    """A screen from which the operator orders, and has one symbol decided."""
+class OrderActions(FramedScreen):
+    """A screen from which the operator orders and has one symbol decided, with a table of orders, which are answered by
+    key."""
+
+    ORDERS = "orders"
+    """The id of that table; its rows have the ids of orders."""
 
     def chosen_symbol(self) -> str:
-        """The symbol that an order is meant for, as far as the screen shows one."""
+        """The symbol that an order is meant for, and whose order where the table has not the focus."""
         raise NotImplementedError
 
     def _in_present(self) -> bool:
@@ -45,7 +60,6 @@ class OwnOrderKeys(FramedScreen):
             refused = "the desk is still opening" if opened is None else f"the desk does not decide {symbol}"
             self.notify(refused, markup=False, timeout=3)
             return
-        from engine.messages.commands import RunCycle
         from tui.screens.confirm import ConfirmScreen, cycle_confirmation
 
         def answered(key: str | None) -> None:
@@ -82,24 +96,6 @@ class OwnOrderKeys(FramedScreen):
             *("order", wanted.side, wanted.symbol, flag, number, "--yes"),
         )
 
-    def action_undo(self) -> None:
-        """Take back the order that was given last, where it is not on its way."""
-        if self._view.own_orders:
-            from engine.messages.commands import TakeBackOrder
-
-            if self._send(TakeBackOrder()):
-                self.app.clear_notifications()  # that it is to be sent holds no more
-        else:
-            self.notify("nothing to undo: your orders are already sent", markup=False, timeout=3)
-
-
-class OrderActions(OwnOrderKeys):
-    """A screen with a table of orders, which are answered by key. `chosen_symbol` is the one whose order is meant where
-    the table has not the focus."""
-
-    ORDERS = "orders"
-    """The id of that table; its rows have the ids of orders."""
-
     def action_approve(self) -> None:
         """Approve the order that waits, once that is confirmed."""
         self._ask(self._waiting_order(), approve=True)
@@ -119,7 +115,6 @@ class OrderActions(OwnOrderKeys):
         one = self._meant(sent, "this order was not sent" if sent else "no open order at the broker")
         if one is None:
             return
-        from engine.messages.commands import CancelOrder
         from tui.screens.confirm import ConfirmScreen, cancellation
 
         def answered(key: str | None) -> None:
@@ -131,9 +126,9 @@ class OrderActions(OwnOrderKeys):
     def action_undo(self) -> None:
         """Take back the operator's last order, else the last answer, or edit, of one that was not sent yet."""
         if self._view.own_orders:
-            super().action_undo()
+            if self._send(TakeBackOrder()):
+                self.app.clear_notifications()  # that it is to be sent holds no more
             return
-        from engine.messages.commands import Undo
         from tui.screens.confirm import undoable_order
 
         if not self._in_present():
@@ -151,7 +146,6 @@ class OrderActions(OwnOrderKeys):
     def _ask(self, one: OpenOrder | None, *, approve: bool) -> None:
         if one is None:
             return
-        from engine.messages.commands import Approve, Undo, Veto
         from tui.screens.confirm import ConfirmScreen, order_confirmation
 
         order, counted = one.order, list(self._view.controls.waiting)
@@ -179,9 +173,6 @@ class OrderActions(OwnOrderKeys):
         self.app.push_screen(ConfirmScreen(confirmation, as_it_is), answered)
 
     def _veto_with_reason(self, order: Order) -> None:
-        from engine.messages.commands import Veto
-        from tui.screens.ask import AskScreen
-
         def answered(text: str | None) -> None:
             if text:
                 self._give(Veto(order.id, " ".join(text.split())))
@@ -189,8 +180,6 @@ class OrderActions(OwnOrderKeys):
         self.app.push_screen(AskScreen(f"PAPER  Veto {order.side} {order.symbol}: why?", "a reason"), answered)
 
     def _edit(self, order: Order, then: Callable[[], None]) -> None:
-        from engine.messages.commands import ResizeOrder
-        from tui.screens.ask import AskScreen
         from tui.screens.confirm import size_note
         from tui.view.order_size import SIZE_HINT, order_size
 

@@ -31,6 +31,11 @@ def log_text(lines: Sequence[Line]) -> Content:
     return Content("\n").join(texts)
 
 
+def page_width(columns: int) -> int:
+    """The columns of text on a page over a terminal of so many: the style sheet's, less border and margins."""
+    return min(118, columns * 92 // 100) - 6
+
+
 class ReadingScreen(ShowsFailures, Dialog[None]):
     """A page of text in a frame, over another screen."""
 

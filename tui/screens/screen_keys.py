@@ -1,4 +1,4 @@
-"""The keys by which every screen runs, pauses and halts the desk."""
+"""The keys that every screen has: to run, pause and halt the desk, through the past, for tables, for the search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from textual.screen import Screen
 
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
+from engine.messages.commands import Command, Halt, Pause, Resume, RunCycle, Unpause
 from tui.desk.desk_app import report_action
+from tui.screens.ask import AskScreen, session_of
 from tui.settings.keys import DESK
 from tui.view.desk_port import Source
 from tui.view.snapshot import Snapshot, active_contexts
@@ -23,13 +25,72 @@ from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
-    from engine.messages.commands import Command
     from tui.desk.desk_app import DeskApp
     from tui.playback.playback import Playback
 
 
-class SnapshotScreen(Screen[None]):
-    """A screen that knows its app, and shows snapshots."""
+class TableKeys(Screen[None]):
+    """A screen with tables; the keys are for the one that has the focus, else for the screen's main table."""
+
+    TABLES: ClassVar[Sequence[str]] = ()
+    """Ids of main tables, of which the first is meant that is shown."""
+
+    def main_table(self) -> Table | None:
+        """The table that has the focus, else the main one; None where there is none."""
+        if isinstance(self.focused, Table):
+            return self.focused
+        tables = [self.query_one(f"#{name}", Table) for name in self.TABLES]
+        return next((table for table in tables if table.display), next(iter(tables), None))
+
+    def _table(self) -> Table | None:
+        """The table that the keys are for; where there is none the user is told."""
+        if (table := self.main_table()) is None:
+            self.notify("no table here", timeout=2)
+        return table
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        if table := self._table():
+            self.notify(f"sorted {table.sort_next()}", markup=False, timeout=2)
+
+    def action_filter(self) -> None:
+        """Ask for a filter; an empty one shows all rows again."""
+        table = self._table()
+        if table is None:
+            return
+
+        def answered(text: str | None) -> None:
+            if text is not None:
+                table.set_filter(text)
+
+        hint = table.filter_example
+        fields = f"words and {', '.join(table.fields)}; a minus negates, an empty line shows all"
+        self.app.push_screen(
+            AskScreen(
+                f"Filter {table.title}", hint, text=table.filter_text, check=table.filter_of, note=lambda text: fields
+            ),
+            answered,
+        )
+
+    def unfilter(self) -> bool:
+        """Show all rows of the table that has the focus, else of the main one; False where all are shown."""
+        tables = [self.focused, *(self.query_one(f"#{name}", Table) for name in self.TABLES)]
+        table = next((one for one in tables if isinstance(one, Table) and one.display and one.filter_text), None)
+        if table is not None:
+            table.set_filter("")
+        return table is not None
+
+
+STOP_REASON = "from the app"
+
+
+class ScreenKeys(TableKeys):
+    """A screen that knows its app, shows snapshots, passes commands on to the desk, and says why one is refused."""
+
+    SHOWS_ANY_SYMBOL = False
+    """True where `show_symbol` takes symbols that the desk does not trade."""
+    _view: Snapshot
+    """The snapshot that is shown."""
 
     @property
     def desk_app(self) -> DeskApp:
@@ -40,20 +101,10 @@ class SnapshotScreen(Screen[None]):
         """Show a snapshot."""
         raise NotImplementedError
 
-
-STOP_REASON = "from the app"
-
-
-class ControlKeys(SnapshotScreen):
-    """A screen that passes commands on to the desk, and says why one is refused."""
-
-    _view: Snapshot
-    """The snapshot that is shown."""
+    # The desk
 
     def action_run_cycle(self) -> None:
         """Decide for the last completed session."""
-        from engine.messages.commands import RunCycle
-
         opened = self.desk_app.bridge.present().opened
         if not self._send(RunCycle()):
             return
@@ -86,8 +137,6 @@ class ControlKeys(SnapshotScreen):
 
     def action_pause(self) -> None:
         """Pause the desk, or end its pause."""
-        from engine.messages.commands import Pause, Unpause
-
         pauses = self._view.controls.paused is None
         if self._send(Pause(STOP_REASON) if pauses else Unpause()):
             cli_equivalent = ("pause", "--reason", STOP_REASON) if pauses else ("resume", "--only", "pause")
@@ -95,7 +144,6 @@ class ControlKeys(SnapshotScreen):
 
     def action_kill_switch(self) -> None:
         """Halt the desk, or resume it, once that is confirmed."""
-        from engine.messages.commands import Halt, Resume
         from tui.screens.confirm import ConfirmScreen, halt_confirmation
 
         controls = self.desk_app.bridge.present().controls
@@ -115,9 +163,7 @@ class ControlKeys(SnapshotScreen):
             self.notify(refused, markup=False, timeout=3)
         return not refused
 
-
-class PastKeys(SnapshotScreen):
-    """A screen that shows the past of a record, and goes back to the present."""
+    # The past
 
     def _in_past(self) -> Playback | None:
         """The playback, which begins here where the present was shown, or another record than this screen's that does
@@ -153,7 +199,6 @@ class PastKeys(SnapshotScreen):
 
     def action_past_date(self) -> None:
         """Ask for a session, and go to it."""
-        from tui.screens.ask import AskScreen, session_of
 
         def answered(text: str | None) -> None:
             if text and (playback := self._in_past()):
@@ -182,71 +227,13 @@ class PastKeys(SnapshotScreen):
         if playback := self.desk_app.bridge.playback:
             playback.jump(part)
 
-
-class TableKeys(Screen[None]):
-    """A screen with tables; the keys are for the one that has the focus, else for the screen's main table."""
-
-    TABLES: ClassVar[Sequence[str]] = ()
-    """Ids of main tables, of which the first is meant that is shown."""
-
-    def main_table(self) -> Table | None:
-        """The table that has the focus, else the main one; None where there is none."""
-        if isinstance(self.focused, Table):
-            return self.focused
-        tables = [self.query_one(f"#{name}", Table) for name in self.TABLES]
-        return next((table for table in tables if table.display), next(iter(tables), None))
-
-    def _table(self) -> Table | None:
-        """The table that the keys are for; where there is none the user is told."""
-        if (table := self.main_table()) is None:
-            self.notify("no table here", timeout=2)
-        return table
-
-    def action_sort(self) -> None:
-        """Sort by the next column."""
-        if table := self._table():
-            self.notify(f"sorted {table.sort_next()}", markup=False, timeout=2)
-
-    def action_filter(self) -> None:
-        """Ask for a filter; an empty one shows all rows again."""
-        table = self._table()
-        if table is None:
-            return
-        from tui.screens.ask import AskScreen
-
-        def answered(text: str | None) -> None:
-            if text is not None:
-                table.set_filter(text)
-
-        hint = table.filter_example
-        fields = f"words and {', '.join(table.fields)}; a minus negates, an empty line shows all"
-        self.app.push_screen(
-            AskScreen(
-                f"Filter {table.title}", hint, text=table.filter_text, check=table.filter_of, note=lambda text: fields
-            ),
-            answered,
-        )
-
-    def unfilter(self) -> bool:
-        """Show all rows of the table that has the focus, else of the main one; False where all are shown."""
-        tables = [self.focused, *(self.query_one(f"#{name}", Table) for name in self.TABLES)]
-        table = next((one for one in tables if isinstance(one, Table) and one.display and one.filter_text), None)
-        if table is not None:
-            table.set_filter("")
-        return table is not None
-
-
-class SearchKeys(TableKeys, SnapshotScreen):
-    """A screen from which a symbol is searched; it is shown here where any symbol can be, else on the Desk."""
-
-    SHOWS_ANY_SYMBOL = False
-    """True where `show_symbol` takes symbols that the desk does not trade."""
+    # Symbols
 
     def show_symbol(self, symbol: str) -> None:
         """Show a symbol, on a screen that shows one at a time."""
 
     def action_search(self) -> None:
-        """Search a symbol, and show it."""
+        """Search a symbol, and show it: here where any symbol can be, else on the Desk."""
         from tui.screens.symbol_search import SymbolSearchScreen
 
         app = self.desk_app
@@ -271,7 +258,7 @@ class SearchKeys(TableKeys, SnapshotScreen):
                 return
             if not self.SHOWS_ANY_SYMBOL:
                 await self.app.switch_mode(DESK)
-            cast("SearchKeys", self.app.screen_stack[0]).show_symbol(symbol)
+            cast("ScreenKeys", self.app.screen_stack[0]).show_symbol(symbol)
 
         screen = SymbolSearchScreen(bridge.present, group=group, add=None if app.settings.read_only else add)
         self.app.push_screen(screen, answered)

@@ -235,22 +235,17 @@ class WhyScreen(MemoryKeys):
         key = self.query_one("#decisions", Table).cursor_key
         return key.removeprefix(LIVE) if key.startswith(LIVE) else ""
 
-    def own_contexts(self) -> frozenset[str]:
-        """Those of the decision under the cursor, and records to go to."""
-        return super().own_contexts() | ({"runs"} if len(self._sources) > 1 else set())
-
-    def has_record(self) -> bool:
-        """True where the record whose decisions are shown is the desk's that has run, or a backtest's."""
-        return super().has_record() or (self._source is not None and bool(self._source.run))
-
-    def has_decision(self) -> bool:
-        """True where a decision is chosen."""
-        return self._part != CALIBRATION and self._chosen is not None
-
-    def has_row(self) -> bool:
-        """True where a memory of the desk's own is chosen."""
-        recalled = self.query_one("#recalled", Table)
-        return recalled.display and bool(recalled.cursor_key and self._document) and self._source in self._sources[:1]
+    def contexts(self) -> dict[str, object]:
+        """Those of the decision and of the desk's own memory under the cursor, and records to go to."""
+        shown, recalled = super().contexts(), self.query_one("#recalled", Table)
+        own = self._source in self._sources[:1]
+        return {
+            "record": shown.pop("record") or (self._source is not None and self._source.run),
+            "decided": self._part != CALIBRATION and self._chosen,
+            "row": own and recalled.display and recalled.cursor_key and self._document,
+            "runs": len(self._sources) > 1,
+            **shown,
+        }
 
     def _states_confidence(self) -> bool:
         return any(after.get("calibration") for after in self._calibrated.values())
@@ -336,9 +331,8 @@ class WhyScreen(MemoryKeys):
         table.entitle(f"Decisions of {source.name}{self._place()}")
         silent = sum(one.decision.abstained for one in decided)
         cut = sum(bool(one.decision.cuts) for one in decided)
-        table.border_subtitle = (
-            f"{counted(len(decided), 'decision')}, {cut:,} cut, {silent:,} abstained" if decided else ""
-        )
+        sums = f"{counted(len(decided), 'decision')}, {cut:,} cut, {silent:,} abstained"
+        set_subtitle(table, sums if decided else "")
         self.show_symbol(self._wanted)
         if self._part == MEMORIES:
             self._list_memories()
@@ -416,7 +410,7 @@ class WhyScreen(MemoryKeys):
         self.place_panes()
         table.show(tuple(found), self._nothing())
         table.entitle(f"Calibration of {source.name}{self._place()}")
-        table.border_subtitle = "paperdesk decisions --owners"
+        set_subtitle(table, "paperdesk decisions --owners")
         self._show_bands(table.cursor_key)
 
     def _nothing(self) -> str:
@@ -436,8 +430,7 @@ class WhyScreen(MemoryKeys):
 
     def _show_bands(self, key: str) -> None:
         if key in self._calibrated:
-            who, plain = one_line(key.rpartition("|")[0]), self.app.has_class("-plain")
-            shown = bands_content(who, self._calibrated[key], plain=plain)
+            shown = bands_content(one_line(key.rpartition("|")[0]), self._calibrated[key])
             self.query_one("#bands", TextPane).show(shown, top=True)
 
     def past_source(self) -> Source | None:
@@ -562,19 +555,19 @@ def judged_rows(document: Document) -> dict[Row, Document]:
     return dict(zip(rows_of(JUDGED, found, lambda one: f"{one['who']}|{one['sessions']}"), found, strict=True))
 
 
-def bands_content(who: str, after: Document, *, plain: bool) -> Content:
+def bands_content(who: str, after: Document) -> Content:
     """The stated confidence of one owner against what happened, a bar of each in every band."""
     stated = after.get("calibration")
     if not stated:
         why = "states no confidence" if "calibration" in after else "reports a side, and no confidence"
         return Content.styled(f"{who} {why}: its hit rate is in the row.", MUTED)
-    return Content.assemble(*_bands(who, after["sessions"], stated, "#" if plain else "█"))
+    return Content.assemble(*_bands(who, after["sessions"], stated))
 
 
-def _bands(who: str, sessions: int, stated: Document, mark: str) -> Iterator[Part]:
+def _bands(who: str, sessions: int, stated: Document) -> Iterator[Part]:
     yield f"{who}, {stated['n']} judged after {counted(sessions, 'session')}\n", "bold"
     for band in stated["bands"]:
         yield f"\n{band['low']:.1f} to {band['high']:.1f}  {band['n']} judged\n"
         for name, share, ink in (("stated", band["confidence"], MUTED), ("right", band["hit_rate"], "$primary")):
             yield f"  {name:<7}{share * 100:>4.0f} %  "
-            yield f"{mark * round(share * BAR)}\n", ink
+            yield f"{'█' * round(share * BAR)}\n", ink

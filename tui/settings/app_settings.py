@@ -16,7 +16,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from engine.errors import ConfigError
 from engine.program_files import program_text
 from tui.settings.invocation import Invocation, check_preset
-from tui.settings.keys import KEYS, SCREENS, Key
+from tui.settings.keys import KEYS, MODES, Key
 
 MODIFIERS = ("ctrl+", "shift+", "alt+", "super+", "meta+")
 SAME = {"ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace"}
@@ -79,7 +79,7 @@ def _check_alone(mine: Key, table: tuple[Key, ...], origins: Mapping[str, str]) 
     """Raise ConfigError where a key does something else on a screen of its own."""
     for other in table:
         shared = sorted(set(mine.keys.split(",")) & set(other.keys.split(",")))
-        screens = [screen for screen in SCREENS if screen in mine.screens and screen in other.screens]
+        screens = [screen for screen in MODES if screen in mine.screens and screen in other.screens]
         if other.id != mine.id and shared and screens:
             where = f"{origins.get(f'bindings.{mine.id}', 'config')}: bindings.{mine.id}"
             raise ConfigError(

@@ -14,9 +14,13 @@ from engine.program_files import program_text
 
 _TABLE = tomllib.loads(program_text(Path(__file__).with_suffix(".toml")))
 
-SCREENS = {row["mode"]: (row["key"], row["name"], row["screen"]) for row in _TABLE["screen"]}
-"""The screens by mode: key and name on the tab, and `module:class`, imported when it is first shown."""
-DESK, WHY, BOOK, LAB, OPS = "desk", "why", "book", "lab", "ops"
+SCREENS = {row["mode"]: (row["key"], row["name"], row["screen"]) for row in _TABLE["screen"] if "key" in row}
+"""The screens that have a tab, by mode: key and name on it, and `module:class`, imported when it is first shown."""
+MODES = {row["mode"]: row["screen"] for row in _TABLE["screen"]}
+"""All screens by mode, also those behind the tab of another, which has a key to them: `module:class`."""
+TABS = {row["mode"]: row.get("tab", row["mode"]) for row in _TABLE["screen"]}
+"""The mode that each has the tab of."""
+DESK, WHY, BOOK, LAB, OPS, ARENA, MEMORY = "desk", "why", "book", "lab", "ops", "arena", "memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +38,8 @@ class Key:
     when: contexts in which the key works, all of these: in the `present`, in the `past`, where `orders` wait,
         others were `sent` and are open, or `answered` ones can be undone, on a `demo` desk that has another session,
         while a backtest is `running`, where one that was `stopped` is chosen, where there are several `runs`, where the
-        screen has a `row` to act on or `groups` of symbols to go to, shows what was `decided` or an `arena`, or belongs
-        to a `record` that can be gone through; empty: always.
+        screen has a `row` to act on or `groups` of symbols to go to, shows what was `decided`, or belongs to a `record`
+        that can be gone through; empty: always.
     hinted: contexts beyond these in which the hint is shown: where one pane stands `alone`, or the chart does
         (`charted`); empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
@@ -47,7 +51,7 @@ class Key:
     shown: str
     meaning: str
     group: str
-    screens: tuple[str, ...] = tuple(SCREENS)
+    screens: tuple[str, ...] = tuple(MODES)
     hint: str = ""
     when: str = ""
     hinted: str = ""
@@ -77,10 +81,7 @@ def _screen_key(row: dict[str, str]) -> Key:
 URGENT = ("orders", "answered", "running")
 """Contexts in which something waits for a key: its hints come first."""
 
-FEW = 3
-"""Screens at most of a key that is one of their own."""
-
-KEYS = (*map(_screen_key, _TABLE["screen"]), *(Key(**row) for row in _TABLE["key"]))
+KEYS = (*(_screen_key(row) for row in _TABLE["screen"] if "key" in row), *(Key(**row) for row in _TABLE["key"]))
 
 
 def bindings(screen: str) -> list[Binding]:
@@ -108,7 +109,7 @@ def menu(screen: str, contexts: Collection[str], keys: Sequence[Key] = KEYS) -> 
         here = key.hinted and set(contexts).issuperset(key.hinted.split())
         if here or key.when in URGENT or ("past" in contexts and key.group == "Past"):
             return 0
-        return 1 if screen != DESK and len(key.screens) <= FEW else 2
+        return 1 if screen != DESK and len(key.screens) < len(MODES) else 2
 
     return sorted((key for key in works(screen, contexts, keys) if key.meaning), key=rank)
 

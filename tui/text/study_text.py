@@ -57,9 +57,9 @@ def _rows(document: Document) -> tuple[Sequence[Column], Sequence[Document]]:
     return columns, [{**row, "fingerprint": (row["fingerprint"] or "")[:12]} for row in flat_rows(document)]
 
 
-def study_lines(document: Document) -> Iterator[str]:
-    """A study in plain text."""
-    (columns, rows), pairs, room = _rows(document), flat_pairs(document), standard_output().room
+def study_lines(document: Document, room: int) -> Iterator[str]:
+    """A study in plain text, its tables on so many columns."""
+    (columns, rows), pairs = _rows(document), flat_pairs(document)
     yield f"Study {document['study']}: {len(rows)} of {counted(document['runs'], 'run')}"
     if rows:
         yield ""

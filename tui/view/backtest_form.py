@@ -32,14 +32,6 @@ FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A form that was read: the specification of a run, or complaints by field."""
-
-    spec: RunSpec | None
-    complaints: Mapping[str, str]
-
-
 @cache
 def deciders() -> tuple[Sequence[str], Sequence[str]]:
     """The names of all presets and of all strategies; loads the strategies."""
@@ -84,8 +76,9 @@ def filled(
     today: date,
     presets: Collection[str],
     strategies: Collection[str],
-) -> Filled:
-    """Read a form; fields that it does not have (data, convention, seed, costs) are the proposal's."""
+) -> tuple[RunSpec | None, Mapping[str, str]]:
+    """Read a form: the specification of a run, or complaints by field; fields that it does not have (data, convention,
+    seed, costs) are the proposal's."""
     texts = {field.id: values.get(field.id, "").strip() for field in FIELDS}
     wrong: dict[str, str] = {}
     symbols = tuple(part.strip().upper() for part in texts["symbols"].split(",") if part.strip())
@@ -106,7 +99,7 @@ def filled(
         wrong["model"] = "a strategy uses no model; leave it empty"
     cash = _cash(texts["cash"], wrong)
     if wrong or first is None or last is None:
-        return Filled(None, wrong)
+        return None, wrong
     spec = replace(
         proposal,
         symbols=symbols,
@@ -121,7 +114,7 @@ def filled(
         model=texts["model"] or None,
         cash=cash,
     )
-    return Filled(spec, {})
+    return spec, {}
 
 
 def _day(field: str, texts: Mapping[str, str], wrong: dict[str, str]) -> date | None:

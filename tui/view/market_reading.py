@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
-from engine.domain.chart import Marker
 from engine.domain.market import AROUND_THE_CLOCK, NANO, ActionKind
 from engine.domain.run import TradingMode
 from engine.market.trading_hours import session_to_decide
-from tui.charts.chart_data import ChartData, decided_as
-from tui.charts.symbol_chart import daily_chart, price_lines
+from tui.charts.chart_data import ChartData
+from tui.charts.symbol_chart import daily_chart, marked_chart
 from tui.view.market_view import DAYS, MarketView, Quote
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from engine.domain.decision import Decision
-    from engine.domain.market import PriceHistory, Symbol
+    from engine.domain.market import Symbol
     from engine.domain.order import Fill
     from engine.market.as_of import Market
     from engine.ports import Calendar
@@ -59,8 +57,9 @@ def market_view(
         low, high = (Decimal(column[-1]) / NANO for column in (bars.low, bars.high))
         closes = tuple(price / NANO for price in bars.close[-DAYS:])
         quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1), closes=closes, low=low, high=high))
-        daily = daily_chart(bars, _markers(bars, filled.get(symbol, ())))
-        charts[symbol] = replace(daily, lines=price_lines(daily), decided=_decided(bars, made.get(symbol, ())))
+        traded = ((bars.index(fill.session), fill) for fill in filled.get(symbol, ()))
+        decided = ((bars.index(one.key.session), one) for one in made.get(symbol, ()))
+        charts[symbol] = marked_chart(daily_chart(bars), traded, decided).data
     splits = {
         symbol: tuple(action.ex_date for action in actions or () if action.kind is ActionKind.SPLIT)
         for symbol, actions in market.actions.items()
@@ -80,20 +79,6 @@ def _by_symbol(rows: Iterable[tuple[Symbol, T]]) -> Mapping[Symbol, Sequence[T]]
     for symbol, row in rows:
         found.setdefault(symbol, []).append(row)
     return found
-
-
-def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:
-    placed = ((bars.index(fill.session), fill) for fill in fills)
-    return tuple(Marker(row, fill.side.value, float(fill.price)) for row, fill in placed if row is not None)
-
-
-def _decided(bars: PriceHistory, decisions: Iterable[Decision]) -> dict[int, str]:
-    """The decision on the close of each bar, by all owners."""
-    by_row: dict[int, list[Decision]] = {}
-    for one in decisions:
-        if (row := bars.index(one.key.session)) is not None:
-            by_row.setdefault(row, []).append(one)
-    return {row: decided_as(made) for row, made in by_row.items()}
 
 
 def last_to_decide(calendar: Calendar, symbols: Iterable[Symbol], now: datetime) -> date:

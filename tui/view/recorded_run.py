@@ -19,8 +19,6 @@ from tui.charts.plotting import PlotData
 from tui.text.plain_text import one_line
 from tui.view.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_message
 
-_WIDTH = 120
-"""Columns of a comparison."""
 _STATUS = {RunOutcome.DONE.value: DONE, RunOutcome.FAILED.value: FAILED}
 
 
@@ -134,8 +132,8 @@ def report(run: BacktestState, stored: StoredRun | None, width: int, *, plain: b
     return Content(summary_text(run.document, journal, Console(max(40, width), ascii_only=plain)))
 
 
-def comparison(document: Mapping[str, Any], names: Mapping[str, str]) -> Content:
+def comparison(document: Mapping[str, Any], names: Mapping[str, str], width: int) -> Content:
     """The text that `paperdesk runs compare` prints, with the names that runs have here by their ids."""
     from tui.text.runs_text import comparison_lines
 
-    return Content("\n".join(comparison_lines(document, _WIDTH, names)))
+    return Content("\n".join(comparison_lines(document, width, names)))

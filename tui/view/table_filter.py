@@ -14,12 +14,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 Fits = Callable[[Sequence[str]], bool]
 """A test of the texts of a row: its cells in order, then one that no column shows."""
-Value = Callable[[str], float | None]
-"""The value that a text begins with; None for none."""
-Bound = Callable[[str], tuple[float, Value]]
+Value = Callable[[str], float | str | None]
+"""The value that a text begins with, of a date its text; None for none."""
+Bound = Callable[[str], tuple[float | str, Value]]
 """The limit that an operand means, and how the value of a row is read. Raises ValueError."""
 
 _TOKEN = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
@@ -27,8 +28,8 @@ _SIGNED = re.compile(r"(\+?[\w&%-]*[\w%])([<>=].*)", re.DOTALL)
 _COMPARED = re.compile(r"(>=|<=|>|<|=)?(.*)", re.DOTALL)
 _FIGURE = re.compile(r"([-+]?)\$?([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)([kM]?)")
 _THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6}
-_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}){0,2}")
-_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}")
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
     ">=": operator.ge,
@@ -172,20 +173,10 @@ def _value(match: re.Match[str]) -> float:
     return float(f"{sign}{digits.replace(',', '')}") * _THOUSANDS[thousands]
 
 
-def _day(operand: str) -> tuple[float, Value]:
-    """A day, a month or a year to compare with, and how as much of a text's is read. Raises ValueError."""
-    limit = _ordinal(operand)
-    if limit is None:
-        raise ValueError(f"{operand or 'nothing'} is not a date: write it as 2026-11-20 or 2026-11")
-    return limit, lambda text: _ordinal(text[: len(operand)])
-
-
-def _ordinal(text: str) -> float | None:
-    """The digits of a date, of a month or a year as a number; None for what is neither."""
-    if not _DATE.fullmatch(text):
-        return None
+def _day(operand: str) -> tuple[str, Value]:
+    """A day, a month or a year to compare with, and as much of a text's. Raises ValueError."""
     try:
-        date.fromisoformat(text + "-01" * (2 - text.count("-")))
+        date.fromisoformat(operand + "-01" * (2 - operand.count("-")))
     except ValueError:
-        return None
-    return float(text.replace("-", ""))
+        raise ValueError(f"{operand or 'nothing'} is not a date: write it as 2026-11-20 or 2026-11") from None
+    return operand, lambda text: text[: len(operand)] if _DATE.match(text) else None

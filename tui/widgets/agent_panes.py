@@ -19,6 +19,7 @@ from tui.settings.keys import pane_bindings
 from tui.text.plain_text import one_line, printable
 from tui.view.partial_answer import streamed_text
 from tui.view.state import DeskState, Pane, Progress
+from tui.widgets.border_text import set_title
 from tui.widgets.folds import inked
 from tui.widgets.text_lines import TextLines
 
@@ -33,20 +34,19 @@ OFFLINE = "rules, not a language model"
 
 
 class StepStyle(NamedTuple):
-    """The style of a step: its mark, also where a terminal has plain characters only, ink and note."""
+    """The style of a step: its mark, ink and note."""
 
     mark: str
-    plain_mark: str
     ink: str
     note: str = ""
 
 
 STYLES = {
-    Progress.WAITING: StepStyle("○", "o", FAINT),
-    Progress.THINKING: StepStyle("●", "*", "bold $primary", "thinking"),
-    Progress.ANSWERED: StepStyle("✓", "v", "$success"),
-    Progress.ABSTAINED: StepStyle("✗", "x", "$warning", "abstained"),
-    Progress.LEFT_OUT: StepStyle("–", "-", FAINT, "nothing to do"),
+    Progress.WAITING: StepStyle("○", FAINT),
+    Progress.THINKING: StepStyle("●", "bold $primary", "thinking"),
+    Progress.ANSWERED: StepStyle("✓", "$success"),
+    Progress.ABSTAINED: StepStyle("✗", "$warning", "abstained"),
+    Progress.LEFT_OUT: StepStyle("–", FAINT, "nothing to do"),
 }
 
 
@@ -81,10 +81,10 @@ def answer_content(pane: Pane) -> Content:
     return styled_answer(printable(streamed_text(pane.text)) if thinks else pane.text)
 
 
-def step_content(pane: Pane, *, plain: bool) -> Content:
+def step_content(pane: Pane) -> Content:
     """A step: its mark and name, the model with its cost, and the answer."""
     style, thinks = STYLES[pane.progress], pane.progress is Progress.THINKING
-    head: list[Part] = [(f"{style.plain_mark if plain else style.mark} {pane.name}", style.ink)]
+    head: list[Part] = [(f"{style.mark} {pane.name}", style.ink)]
     if note := "  ".join(part for part in (style.note, "" if thinks else facts(pane.answer)) if part):
         head.append((f"  {note}", style.ink.removeprefix("bold ") if style.note else FAINT))
     if pane.text:
@@ -105,12 +105,10 @@ class AgentPanes(TextLines):
         self._contents: list[Content] = []
         self._trail: Mapping[str, Any] | None = None
         self._card: list[Content] = []
-        self._plain = False
         self._symbol = ""
         self._follows = True
         self._speaking = ""
         self._last: tuple[Pane, Size] | None = None
-        self._label = ""
 
     def on_mount(self) -> None:
         """Show the steps of a desk without events."""
@@ -154,10 +152,9 @@ class AgentPanes(TextLines):
         self.show_blocks([*self._card, *self._contents])
 
     def _show_steps(self, panes: tuple[Pane, ...]) -> None:
-        plain = self.app.has_class("-plain")
-        kept = dict(zip(self.panes, self._contents, strict=True)) if plain is self._plain else {}
-        self._contents = [kept.get(pane) or step_content(pane, plain=plain) for pane in panes]
-        self.panes, self._plain = panes, plain
+        kept = dict(zip(self.panes, self._contents, strict=True))
+        self._contents = [kept.get(pane) or step_content(pane) for pane in panes]
+        self.panes = panes
         self.show_blocks([*self._card, *self._contents])
 
     def _set_rows(self, rows: int) -> None:
@@ -177,15 +174,12 @@ class AgentPanes(TextLines):
         return "\n\n".join([*(card.plain for card in self._card[:1]), *answers])
 
     def _title(self, panes: tuple[Pane, ...], symbol: str) -> None:
-        plain = self.app.has_class("-plain")
         marks = [
-            "".join(STYLES[pane.progress].plain_mark if plain else STYLES[pane.progress].mark for pane in steps)
+            "".join(STYLES[pane.progress].mark for pane in steps)
             for _, steps in groupby(panes, key=lambda pane: pane.owner)
         ]
         label = " ".join(part for part in ("Agents", symbol, *marks, self._speaking) if part)
-        if label != self._label:
-            self._label = label
-            self.border_title = Content(label)
+        set_title(self, label)
 
     def _to(self, name: str, *, top: bool = False) -> None:
         """Scroll until the end of a pane can be seen, or until it is at the top, where the card would be."""

@@ -89,7 +89,7 @@ def watchlist_rows(view: Snapshot, group: WatchedGroup, columns: Sequence[Column
     watched = [_watched(view.desk, quote, positions.get(quote.symbol), prices.get(quote.symbol)) for quote in quotes]
     held = [one for one in watched if one["quantity"]]
     value, profit = (sum((one or Decimal(0) for one in map(read, held)), Decimal(0)) for read in (worth, PROFIT.value))
-    sums = f"value {amounts.money(value)}  P&L {amounts.gain(profit)}" if books is not None else ""
+    sums = f"value {value:,.0f}  P&L {profit:+,.0f}" if books is not None else ""
     return rows_of(columns, watched, itemgetter("symbol")), sums
 
 

@@ -65,8 +65,7 @@ class Fold(ShowsFailures, Vertical):
         yield body
 
     def _title(self) -> Content:
-        marks = ("v", ">") if self.app.has_class("-plain") else ("▾", "▸")
-        mark = marks[not self.open]
+        mark = "▾" if self.open else "▸"
         return Content.assemble(
             f"{self.number} {mark} ", (self.name_shown, "bold"), (f"  {self._about}", "$foreground 55%")
         )

@@ -72,12 +72,12 @@ class FormPane(ShowsFailures, VerticalScroll, can_focus=False):
     def read(self, proposal: RunSpec, today: date) -> RunSpec | None:
         """The run of the form; None where a field is wrong, which says why beside it and has the focus then."""
         values = {field.id: self._box(field.id).value for field in FIELDS}
-        form = filled(values, proposal, today, *deciders())
+        spec, complaints = filled(values, proposal, today, *deciders())
         for field in FIELDS:
-            self._complain(field.id, form.complaints.get(field.id, ""))
-        if form.spec is None:
-            self._box(next(iter(form.complaints))).focus()
-        return form.spec
+            self._complain(field.id, complaints.get(field.id, ""))
+        if spec is None:
+            self._box(next(iter(complaints))).focus()
+        return spec
 
     def step(self, by: int) -> bool:
         """Go to the next field, or the one before; False where the focus is in none, or there is no other."""

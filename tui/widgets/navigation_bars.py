@@ -10,7 +10,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.settings.keys import SCREENS, Hint, Key, hints
+from tui.settings.keys import SCREENS, TABS, Hint, Key, hints
 from tui.text.plain_text import cut, one_line
 from tui.view.snapshot import Place, Snapshot, active_contexts
 from tui.widgets.clickable import clickable
@@ -34,7 +34,7 @@ class Tabs(Static):
 
     def __init__(self, current: str) -> None:
         super().__init__("", markup=False)
-        self._current = current
+        self._current = TABS[current]
 
     def on_resize(self) -> None:
         """Write the widest form that fits."""
@@ -84,10 +84,10 @@ class TimeBar(Static):
         place = self.place
         if place is None:
             return
-        played = f"  {PLAYING} {place.speed}x" if place.speed else ""
-        count = f"{place.number:,}/{place.count:,}"
+        # While it plays the track alone says how far it is: a number that changes all the time cannot be read.
+        where = f"{PLAYING} {place.speed}x" if place.speed else f"{place.number:,}/{place.count:,}"
         session = "" if place.session is None else f"{place.session}  "
-        head = f" PAST {place.name}  {session}{count}{played}  "
+        head = f" PAST {place.name}  {session}{where}  "
         back = "  \\ present "
         text = one_line(place.text)
         room = self.size.width - len(head) - len(back)

@@ -17,6 +17,7 @@ from tui.charts.candle_raster import ChartStyle
 from tui.charts.chart_canvas import Palette
 from tui.charts.plotting import PlotData, render_curves
 from tui.desk.desk_app import ShowsFailures
+from tui.widgets.border_text import set_title
 from tui.widgets.chart_widget import ChartWidget
 
 
@@ -36,8 +37,11 @@ class CurvePlot(ShowsFailures, ChartWidget):
             """The label of the point."""
             return self.plot.data.labels[self.place]
 
-    def __init__(self, *, id: str = "curve", classes: str = "", point: str = "session", empty: str = "") -> None:
+    def __init__(
+        self, *, id: str = "curve", title: str = "", classes: str = "", point: str = "session", empty: str = ""
+    ) -> None:
         super().__init__(id=id, classes=classes)
+        set_title(self, title)
         self.point = point
         self.empty = empty
         """The text until something is shown, where it does not begin with its first point."""
@@ -107,7 +111,7 @@ class BarPlot(CurvePlot):
 
     def _drawn(self, data: PlotData, width: int, height: int, style: ChartStyle) -> tuple[list[Strip], Sequence[int]]:
         (values,) = data.series.values()
-        bars = bar_plot([value or 0.0 for value in values], data.labels, width, height, ascii_only=style.ascii_only)
+        bars = bar_plot([value or 0.0 for value in values], data.labels, width, height)
         if not bars:
             return super()._drawn(data, width, height, style)
         ink = (style.palette or Palette({})).style("line0")

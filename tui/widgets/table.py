@@ -350,38 +350,27 @@ class Table(ScrollView, can_focus=True):
         return Strip.blank(width, base)
 
     def _heading(self, width: int) -> Strip:
-        arrow = ("v^" if self._plain else "▾▴")[not self._downward]
-        more = self._more
+        arrow = "▾▴"[not self._downward]
         parts: list[str] = []
         for n, (column, cells) in enumerate(zip(self._columns, self._widths(width), strict=True)):
             if cells:
                 title = column.title + (arrow if n == self._sorted_by else "")
-                parts.append(fitted_text(title, cells, column.right, more))
+                parts.append(fitted_text(title, cells, column.right))
         return Strip([Segment(set_cell_size(f" {' '.join(parts)}", width), self._style("head"))], width)
 
     def _row_strip(self, row: Row, width: int) -> Strip:
         here = row.key == self.cursor_key
         style = self._style(here=here)
-        mark, more = (">" if self._plain else "›") if here else " ", self._more
-        segments = [Segment(mark, self._style("mark", here=here))]
+        segments = [Segment("›" if here else " ", self._style("mark", here=here))]
         for n, (column, cells) in enumerate(zip(self._columns, self._widths(width), strict=True)):
             if not cells:
                 continue
             if len(segments) > 1:
                 segments.append(Segment(" ", style))
             cell = row.cells[n]
-            text = fitted_text(cell.text, cells, column.right, more)
+            text = fitted_text(cell.text, cells, column.right)
             segments.append(Segment(text, self._style(cell.ink, here=here)))
         return Strip(segments).adjust_cell_length(width, style)
-
-    @property
-    def _plain(self) -> bool:
-        return self.app.has_class("-plain")
-
-    @property
-    def _more(self) -> str:
-        """The mark of a cut."""
-        return "~" if self._plain else "…"
 
     def _style(self, ink: str = "", *, here: bool = False) -> Style:
         """The style of an ink, on the row under the cursor with `here`; without an ink the one behind all of them."""
@@ -430,11 +419,11 @@ def column_widths(columns: Sequence[Column], natural: Sequence[int], width: int)
     return widths
 
 
-def fitted_text(text: str, cells: int, right: bool, more: str) -> str:
-    """Pad or cut a text to exactly so many cells, between words where that leaves half of it; `more` marks a cut."""
+def fitted_text(text: str, cells: int, right: bool) -> str:
+    """Pad or cut a text to exactly so many cells, between words where that leaves half of it."""
     length = cell_len(text)
     if length > cells:
         kept = set_cell_size(text, cells - 1)
         words = kept if text[len(kept)] == " " else kept.rpartition(" ")[0]
-        return set_cell_size((words if 2 * cell_len(words) >= cells else kept) + more, cells)
+        return set_cell_size((words if 2 * cell_len(words) >= cells else kept) + "…", cells)
     return " " * (cells - length) + text if right else text + " " * (cells - length)

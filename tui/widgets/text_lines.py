@@ -19,6 +19,7 @@ from textual.style import Style
 from textual.visual import Visual
 
 from tui.settings.keys import pane_bindings
+from tui.widgets.border_text import set_title
 
 PAD = 1
 """Blank columns on the left and on the right; a scrollbar takes the one on the right."""
@@ -196,7 +197,7 @@ class TextPane(TextLines):
 
     def __init__(self, *, title: str, id: str, classes: str = "") -> None:
         super().__init__(id=id, classes=classes)
-        self.border_title = Content(title)
+        set_title(self, title)
 
     def show(self, text: Content, *, top: bool = False) -> None:
         """Show another text, from its top where that is asked for."""

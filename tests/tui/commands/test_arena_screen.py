@@ -24,7 +24,7 @@ from engine.offline.model import OfflineModel
 from engine.settings import places
 from tests.tui.commands.conftest import Run
 from tests.tui.conftest import Running, cells, opened, until
-from tui.screens.arena import ARENA, DEMO
+from tui.screens.arena import DEMO, ArenaScreen
 from tui.screens.ask import AskScreen
 from tui.view.arena_day import ArenaDay
 from tui.widgets.navigation_bars import Hints, TimeBar
@@ -88,7 +88,7 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
         await pilot.press("escape")
         # A low screen leaves out what could not be drawn.
         await pilot.resize_terminal(80, 24)
-        shown = {name for name in ARENA if pilot.app.screen.query_one(f"#{name}").display}
+        shown = {name for name in ArenaScreen.PANES if pilot.app.screen.query_one(f"#{name}").display}
         assert shown == {"quoted", "traders", "tape", "chat", "arenas"}
     assert {one.name: (str(one.cash), dict(one.shares)) for one in last} == {
         one["name"]: (one["cash"], one["holdings"]) for one in document["agents"]

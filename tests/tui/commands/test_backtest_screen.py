@@ -22,7 +22,6 @@ from tui.view.snapshot import PAST
 from tui.widgets.navigation_bars import Hints
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
-from tui.widgets.text_lines import TextPane
 
 
 def results(pilot: Pilot[Any]) -> dict[str, list[str]]:
@@ -70,9 +69,10 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         assert (made.key.symbol, made.action) == (trade["symbol"], trade["side"])
         assert str(made.key.session) == sessions[sessions.index(trade["session"]) - 1]
         await pilot.press("escape")
-        await pilot.press("v")
-        await until(pilot, lambda: "Decided by" in screen.query_one("#report", TextPane).as_text())
-        await pilot.press("v", "space", "e")  # marked: what it is compared with does not depend on other runs
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+        assert "Decided by" in pilot.app.screen.text.plain  # type: ignore[attr-defined]
+        await pilot.press("escape", "v", "space", "e")  # marked: what it is compared with does not depend on other runs
         await fill(
             pilot, decides="buy-and-hold", symbols="ORVL", first="2025-03-11", last="2025-03-24", warm_up_from=""
         )

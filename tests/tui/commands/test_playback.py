@@ -198,7 +198,7 @@ def in_table_at_once(stored: Any) -> None:
     document = stored_document(BACKTEST)
     (state,) = recorded(stored).values()
     assert (state.document, state.trades, state.final) == (None, len(document["trades"]), document["final_value"])
-    (row,) = result_rows([state], "", columns_of([state]))
+    (row,) = result_rows([state], "", columns_of([state]), (), {})
     told = [cell.text for cell in row.cells][-3:-1]
     assert told == [f"{state.trades:,}", f"{float(document['final_value']):,.0f}"]
 

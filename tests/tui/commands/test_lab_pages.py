@@ -1,0 +1,55 @@
+"""Below its runs the Lab lists the studies of this machine and the books of a desk's owners; each opens as a page."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from engine.settings import places
+from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_owners import PRESET
+from tests.tui.conftest import cells, opened, until
+from tui.screens.reading import ReadingScreen
+from tui.widgets.table import Table
+
+GRID = """
+[study]
+strategies = ["macd", "z-score"]
+symbols = ["ORVL"]
+windows = [["2025-03-03", "2025-03-14"]]
+"""
+
+
+async def page_of(pilot: Pilot[Any], key: str) -> str:
+    """The page that a row opens."""
+    table = pilot.app.screen.query_one("#results", Table)
+    await until(pilot, lambda: any(row.key == key for row in table.rows))
+    table.point_at(key)
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+    text: str = pilot.app.screen.text.plain  # type: ignore[attr-defined]
+    await pilot.press("escape")
+    return text
+
+
+async def test_a_study_and_the_books_of_owners_are_rows_that_open(fresh: Path, tmp_path: Path, run: Run) -> None:
+    grid, preset = tmp_path / "grid.toml", tmp_path / "three.toml"
+    grid.write_text(GRID)
+    preset.write_text(PRESET.format(mode="books"))
+    places.config_file().write_text(f'[desk]\npreset = "{preset}"\nsymbols = ["ORVL", "BXWD"]\n')
+    played = (await asyncio.to_thread(run, "study", str(grid), "--json")).json
+    for day in ("2025-03-10", "2025-03-11"):
+        done = await asyncio.to_thread(run, "--daily", "--session", day)
+        assert done.code == 0, done.err
+    compared = (await asyncio.to_thread(run, "compare", "--json")).json
+    async with opened((120, 40)) as pilot:
+        await pilot.press("4")
+        study = await page_of(pilot, "study grid")
+        assert "Study grid: 2 of 2 runs" in study and all(f"\n{row['name']} " in study for row in played["rows"])
+        books = await page_of(pilot, "books of the desk")
+        assert all(f"{pair['other']} beside {pair['first']}" in books for pair in compared["pairs"])
+        states = {row[0]: row[-1] for row in cells(pilot, "results")}
+        assert (states["study grid"], states["books of the desk"]) == ("2 of 2 done", "3 owners")
