@@ -178,10 +178,8 @@ def write_title(
     choices: list[Pieces] = [[]]
     if shown is not None:
         choices = [*_prices(data, shown, before, price_text, view.cursor is not None), []]
-    if view.cursor is None:
-        pairs = chain(product(choices, legends), product(choices, [[]]))
-    else:
-        pairs = chain(product(choices, [*legends, []]))
+    shortened = legends if view.cursor is None else [*legends, []]
+    pairs = chain(product(choices, shortened), product(choices, [[]]))
     prices, legend = next((pair for pair in pairs if x + _length(*pair) <= canvas.width), ([], []))
     right = at = canvas.width - _length(prices, [])
     for text, ink in prices:

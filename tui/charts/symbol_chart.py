@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.market.as_of import MarketAsOf
     from engine.market.indicators import Floats
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 TIMEFRAMES: Mapping[str, tuple[str, int, Callable[[date], tuple[int, ...]]]] = {
@@ -81,7 +82,7 @@ def marked_chart(
 ) -> SymbolChart:
     """The chart with its averages, and with trades and decisions by the rows of their bars, None for those without one;
     of a bar of several sessions the last one's decisions are marked."""
-    traded, decided = _by_row(fills), _by_row(decisions)
+    traded, decided = grouped(fills), grouped(decisions)
     markers = [Marker(row, fill.side.value, float(fill.price)) for row, some in traded.items() for fill in some]
     known = {}
     for row, some in decided.items():
@@ -91,11 +92,12 @@ def marked_chart(
     return SymbolChart(data=drawn, decided=decided, fills=traded)
 
 
-def _by_row(placed: Iterable[tuple[int | None, T]]) -> dict[int, list[T]]:
-    found: dict[int, list[T]] = {}
-    for row, one in placed:
-        if row is not None:
-            found.setdefault(row, []).append(one)
+def grouped(pairs: Iterable[tuple[K | None, T]]) -> dict[K, list[T]]:
+    """What comes with each key, without None; of a desk of fifty symbols there are thousands."""
+    found: dict[K, list[T]] = {}
+    for key, one in pairs:
+        if key is not None:
+            found.setdefault(key, []).append(one)
     return found
 
 

@@ -248,8 +248,9 @@ class ArenaScreen(FramedScreen):
 
     def action_symbol(self, step: int) -> None:
         """Show the price of the next stock, or of the one before."""
-        self._stock += step
-        self._show_day()
+        if self._day_or_notice():
+            self._stock += step
+            self._show_day()
 
     def _day_or_notice(self) -> ArenaDay | None:
         """The day that is shown; where there is none, say how there can be one."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from engine.domain.market import AROUND_THE_CLOCK, NANO, ActionKind
 from engine.domain.run import TradingMode
 from engine.market.trading_hours import session_to_decide
 from tui.charts.chart_data import ChartData
-from tui.charts.symbol_chart import daily_chart, marked_chart
+from tui.charts.symbol_chart import daily_chart, grouped, marked_chart
 from tui.view.market_view import DAYS, MarketView, Quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from datetime import date
 
     from engine.domain.decision import Decision
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from engine.reports.documents.control_state import ControlState
     from engine.reports.documents.records import Records
     from engine.session.schedule import Schedule
-
-T = TypeVar("T")
 
 CHART_BARS = 520
 """Bars of a chart: two years, and what its averages need."""
@@ -43,8 +41,8 @@ def market_view(
     """Quotes and charts of what is known at `now` (UTC); fills and decisions become marks on the charts. Takes tens of
     milliseconds: never on a screen's loop."""
     known = market.at(now)
-    filled = _by_symbol((fill.symbol, fill) for fill in fills)
-    made = _by_symbol((decision.key.symbol, decision) for decision in decisions)
+    filled = grouped((fill.symbol, fill) for fill in fills)
+    made = grouped((decision.key.symbol, decision) for decision in decisions)
     quotes: list[Quote] = []
     charts: dict[str, ChartData] = {}
     for symbol in symbols:
@@ -71,14 +69,6 @@ def market_view(
 def exchange_of(calendars: Sequence[Calendar]) -> Calendar | None:
     """The calendar that a desk's sessions go by: the exchange's where any symbol trades on one; None without any."""
     return next((one for one in calendars if one.name != AROUND_THE_CLOCK), calendars[0] if calendars else None)
-
-
-def _by_symbol(rows: Iterable[tuple[Symbol, T]]) -> Mapping[Symbol, Sequence[T]]:
-    """Rows by their symbol: a desk of fifty has thousands of them."""
-    found: dict[Symbol, list[T]] = {}
-    for symbol, row in rows:
-        found.setdefault(symbol, []).append(row)
-    return found
 
 
 def last_to_decide(calendar: Calendar, symbols: Iterable[Symbol], now: datetime) -> date:

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from tests.tui.conftest import opened, until
 from tui.app.palette import begin_tour
 from tui.screens.frame import FramedScreen
-from tui.settings.keys import _TABLE, KEYS, SCREENS, Key
+from tui.settings.keys import _TABLE, KEYS, MODES, SCREENS, Key
 from tui.widgets.folds import Fold
 
 PANES: dict[str, list[list[str]]] = _TABLE["panes"]
@@ -38,6 +38,7 @@ IN_OTHER_TESTS = {
     "desk.veto": "test_controls_in_app::test_a_and_x_ask_first_and_then_the_order_is_sent_or_ended",
     "desk.edit": "test_order_dialog::test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason",
     "desk.undo": "test_order_dialog::test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason",
+    "backtest.report": "commands.test_lab_pages::page_of",
     "backtest.start": "test_app::test_a_backtest_runs_beside_and_ends_in_results",
     "go.retry": "test_app::test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed",
     "go.suspend": "test_terminal::test_it_is_suspended_and_comes_back",
@@ -111,7 +112,7 @@ def home_of(key: Key) -> str:
     keys of all screens are spread over them."""
     if key.id.startswith("screen."):
         return key.id.removeprefix("screen.")
-    if len(key.screens) < len(SCREENS):
+    if len(key.screens) < len(MODES):
         return key.screens[0]
     return list(SCREENS)[KEYS.index(key) % len(SCREENS)]
 
@@ -135,7 +136,7 @@ WHERE: dict[str, tuple[Sequence[str], str]] = {
     "table": (("2",), "decisions"),
     "chart": (("1",), "candles"),
     "agents": (("1",), "agents"),
-    "text": (("5", "v"), "log"),
+    "text": (("5",), "log"),
     "menu": (("?",), ""),
     "page": (("grave_accent",), ""),
     "trail": (("1", "d"), ""),
@@ -182,6 +183,8 @@ async def test_a_key_of_a_pane_changes_it(desk: Path) -> None:
             await until(pilot, lambda name=name: bool(name) or isinstance(pilot.app.screen, ModalScreen))  # type: ignore[misc]
             await settled(pilot)
             frame = pilot.app.screen
+            if name == "log" and not frame.query_one("#log").display:
+                await pilot.press("v")
             if isinstance(frame, FramedScreen):
                 frame.focus_pane(name)
             pane: Any = frame.query_one(f"#{name}") if name else frame

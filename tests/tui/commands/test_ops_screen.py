@@ -68,7 +68,7 @@ async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.
         await until(pilot, lambda: bool(cells(pilot, "runs") and cells(pilot, "checks")))
         runs, checks, models = cells(pilot, "runs"), cells(pilot, "checks"), cells(pilot, "models")
         rates = cells(pilot, "rates")
-        await until(pilot, lambda: "- free, 0% of today's $5.00 .......... -" in drawn(pilot))
+        await until(pilot, lambda: "- free, 0% of today's $5.00 ▱▱▱▱▱▱▱▱▱▱ -" in drawn(pilot))
         # The log goes back beyond the last run.
         await until(pilot, lambda: str(SESSIONS[0]) in pilot.app.screen.query_one("#log", TextPane).as_text())
         # d asks why: the last decision of the run, and of a run that decided nothing it says so.
