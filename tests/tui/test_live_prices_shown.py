@@ -111,17 +111,17 @@ async def test_one_price_feeds_last_chart_profit_and_equity(running: Running, tm
             return str(watchlist.border_subtitle).partition("P&L ")[2]
 
         bars = len(chart.data)
-        assert "Equity 101,520.00" in bar(pilot) and profit() == "+180.00"
+        assert "Equity 101,520.00" in bar(pilot) and profit() == "+180"
         feed.says(up(), LastTrade("AAA-USD", Decimal(50), NOW))
         await until(pilot, lambda: rows(pilot)["AAA-USD"][0] == "50.00")
         await until(
             pilot, lambda: (len(chart.data), chart.data.close[-1], chart.data.days[-1]) == (bars + 1, 50.0, NOW.date())
         )
         if split:  # 120 shares are not 120 any more: the books stay at their close
-            assert "Equity 101,520.00" in bar(pilot) and profit() == "+180.00"
+            assert "Equity 101,520.00" in bar(pilot) and profit() == "+180"
         else:
             await until(pilot, lambda: "Equity 102,000.00" in bar(pilot) and "+0.47% day" in bar(pilot))
-            await until(pilot, lambda: profit() == "+660.00")
+            await until(pilot, lambda: profit() == "+660")
             assert watchlist.title == "Watchlist, live" and watchlist.rows[0].cells[7].text == "+660"
 
 
@@ -135,7 +135,7 @@ async def test_the_watchlist_says_of_what_its_profit_is_where_its_prices_are_lat
     async with running(desk=desk) as pilot:
         watchlist = pilot.app.screen_stack[0].query_one("#watchlist", Table)
         await until(pilot, lambda: watchlist.title == f"Watchlist, P&L to {day}")
-        assert str(watchlist.border_subtitle).endswith("P&L +60.00")
+        assert str(watchlist.border_subtitle).endswith("P&L +60")
 
 
 async def test_a_fill_is_booked_at_once_by_a_desk_that_may(running: Running, tmp_path: Path) -> None:

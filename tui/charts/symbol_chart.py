@@ -93,7 +93,7 @@ def marked_chart(
 
 
 def grouped(pairs: Iterable[tuple[K | None, T]]) -> dict[K, list[T]]:
-    """What comes with each key, without None; of a desk of fifty symbols there are thousands."""
+    """The items of each key, without None; of a desk of fifty symbols there are thousands."""
     found: dict[K, list[T]] = {}
     for key, one in pairs:
         if key is not None:

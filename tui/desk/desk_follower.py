@@ -294,7 +294,7 @@ class DeskFollower:
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
         tasks.append(asyncio.create_task(self._keep_time(services)))
         read = partial(self._read_desk, services)
-        tasks.append(asyncio.create_task(bring_newest_closes(services, self._is_busy, read, self._warn)))
+        tasks.append(asyncio.create_task(bring_newest_closes(services, lambda: self.requests.busy, read, self._warn)))
         self.requests.serve(runner)
         self.services = services  # once it can be asked for something
         self.visited()
@@ -389,7 +389,7 @@ class DeskFollower:
             await asyncio.sleep(TIME_SECONDS)
             self.changed = services.changed()
             await services.sync()
-            if services.is_demo and self._is_busy():
+            if services.is_demo and self.requests.busy:
                 continue  # a run takes the demo to its next session: prices come with the books that it settles
             if self._closed.have_changed(services.clock.now()):
                 await self._try_to_read(services)
@@ -404,15 +404,11 @@ class DeskFollower:
         assert self.services is not None
         self.desk = with_line(self.desk, Line(self.services.clock.now(), "warning", text))
 
-    def _is_busy(self) -> bool:
-        """True while a run of this desk is at work."""
-        return self.requests.busy
-
     async def _read_on(self, services: OpenDesk, bus: OwnEvents) -> None:
         """Show what other processes have written since the last look."""
         assert self._tail is not None
         watched, self._watched = self._watched, False
-        growth: Growth = await asyncio.to_thread(self._tail.growth, bus.expected(), self._is_busy)
+        growth: Growth = await asyncio.to_thread(self._tail.growth, bus.expected(), lambda: self.requests.busy)
         if watched:
             self.visited()
         foreign = bus.foreign(growth)
@@ -423,7 +419,7 @@ class DeskFollower:
         for given in bus.given_elsewhere(growth.commands):
             level = "warning" if given.stops else "info"
             self.desk = with_line(self.desk, Line(services.clock.now(), level, given.text))
-        at_work = self.desk.running or self._is_busy()
+        at_work = self.desk.running or self.requests.busy
         if growth.another or (growth.booked and not at_work):
             await self._read_desk(services, another=growth.another)
         if any(isinstance(event, RunFinished) for event in foreign):
@@ -446,7 +442,7 @@ class DeskFollower:
 
     def _give_up(self, services: OpenDesk) -> None:
         """Stop showing another process's run as running, where nothing was heard of it for long."""
-        if self.desk.running and not self._is_busy() and time.monotonic() - self._heard > QUIET_SECONDS:
+        if self.desk.running and not self.requests.busy and time.monotonic() - self._heard > QUIET_SECONDS:
             key = "C" if self.desk.run.startswith(RunKind.SYMBOL) else "r"
             text = f"no sign of the running cycle for five minutes: {key} resumes it if it was killed"
             line = Line(services.clock.now(), "warning", text)

@@ -148,14 +148,11 @@ class BookScreen(OrderActions):
         prices = {quote.symbol: quote.last for quote in view.market.quotes} if view.market is not None else {}
         books = view.desk.books
         live = books is not None and books.live is not None
-        for name, rows, empty in (
-            ("book-positions", position_rows(book, prices if live else {}), "nothing is held"),
-            ("flows", rows_of(FLOWS, book.flows), "no dividend, fee or transfer so far"),
-        ):
-            self.query_one(f"#{name}", Table).show(rows, empty)
+        positions, flows = self.query_one("#book-positions", Table), self.query_one("#flows", Table)
+        positions.show(position_rows(book, prices if live else {}), "nothing is held")
+        flows.show(rows_of(FLOWS, book.flows), "no dividend, fee or transfer so far")
         self._book, self._listed = book, None
         self._show_orders(view)
-        positions = self.query_one("#book-positions", Table)
         as_of = books.as_of if books is not None else ""
         set_subtitle(positions, f"cash {amounts.money(book.cash)}  {as_of}" if book.sessions else "")
         growth, falls = self.query_one("#growth", CurvePlot), self.query_one("#falls", CurvePlot)

@@ -25,6 +25,7 @@ from tui.text.plain_text import cut, one_line
 from tui.view.market_view import MarketView
 from tui.view.snapshot import Snapshot
 from tui.view.state import action_text
+from tui.widgets.agent_panes import MUTED
 from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
@@ -249,9 +250,6 @@ class ChartPane(ShowsFailures, Vertical):
         cursor, decided = self.candles.shown_view.cursor, self._chart.decided
         rows = reversed(self.candles.rows_in_view) if cursor is None else (cursor,)
         return next((decided[row][-1] for row in rows if row in decided), None)
-
-
-MUTED = "$foreground 55%"
 
 
 def bar_text(chart: SymbolChart, row: int, width: int, drawn: ChartData) -> Content:

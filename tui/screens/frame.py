@@ -241,7 +241,7 @@ class FramedScreen(ShowsFailures, ScreenKeys):
         return frozenset(name for name, holds in self.contexts().items() if holds) if self._built else frozenset()
 
     def contexts(self) -> dict[str, object]:
-        """Whether each of these contexts holds. A screen adds its own, and whether it shows what was decided."""
+        """Contexts by name, true where they hold. A screen adds its own, and whether it shows what was decided."""
         return {"record": self._view.place is not None or self._view.desk.run, "alone": self.single}
 
     def has_room_for(self, pane: Widget) -> bool:

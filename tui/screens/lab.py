@@ -213,8 +213,7 @@ class LabScreen(FramedScreen):
         table.show(result_rows(runs, self._chosen, columns, self._marked, self._pages()))
 
     def _pages(self) -> Mapping[str, str]:
-        """What stands below the runs, by name, with how far it is: the books of the desk's owners where they keep some,
-        and studies."""
+        """The rows below the runs, by name, with how far each is: the books of owners where they keep some, studies."""
         owners = max(map(len, self._view.desk.decisions.values()), default=0)
         books = {BOOKS: f"{owners} owners"} if owners > 1 else {}
         return {**books, **{f"{STUDY}{one['study']}": f"{one['done']} of {one['runs']} done" for one in self._studies}}

@@ -21,7 +21,7 @@ from textual.widgets import Static
 from engine.errors import PaperdeskError
 from engine.reports import amounts
 from engine.reports.documents import row_json
-from engine.reports.documents.operations import DeskRun, ModelCalls, Operations, is_decided, operations_of
+from engine.reports.documents.operations import DeskRun, Operations, is_decided, operations_of
 from engine.reports.documents.set_up import Finding
 from engine.reports.documents.trail import latest_of_run
 from engine.reports.table import Cell, Column, count, warn_ink
@@ -209,7 +209,7 @@ class OpsScreen(FramedScreen):
         self.query_one("#durations", BarPlot).show(PlotData({"seconds": seconds}, [label for label, _ in took]))
         models = self.query_one("#models", Table)
         shown = found.today or found.total
-        models.show(model_rows(shown))
+        models.show(rows_of(MODELS, shown, lambda one: f"{one.model}|{one.agent}"))
         models.entitle("Models today" if found.today else "Models so far")
         limit = None if view.opened is None else view.opened.usd_per_day
         spent = found.spent_today
@@ -286,11 +286,6 @@ def check_rows(findings: Sequence[Finding]) -> list[Row]:
     order = ("fail", "note", "ok")
     ranked = sorted(findings, key=lambda one: order.index(one.state))
     return rows_of(CHECKS, ranked, lambda one: f"{one.area}|{one.name}")
-
-
-def model_rows(calls: Sequence[ModelCalls]) -> list[Row]:
-    """A row per model and agent."""
-    return rows_of(MODELS, calls, lambda one: f"{one.model}|{one.agent}")
 
 
 def _cost(dollars: Decimal | None) -> Cell:

@@ -169,14 +169,12 @@ class ScreenKeys(TableKeys):
         """The playback, which begins here where the present was shown, or another record than this screen's that does
         not play; None where there is no history yet."""
         bridge, source = self.desk_app.bridge, self.past_source()
-        if (bridge.playback is None or self._is_other(bridge.playback, source)) and (refused := bridge.to_past(source)):
+        shown = bridge.playback
+        other = source is not None and shown is not None and shown.source.journal != source.journal
+        if (shown is None or (other and not shown.place.speed)) and (refused := bridge.to_past(source)):
             self.notify(refused, markup=False, timeout=3)
             return None
         return bridge.playback
-
-    @staticmethod
-    def _is_other(playback: Playback, source: Source | None) -> bool:
-        return source is not None and playback.source.journal != source.journal and not playback.place.speed
 
     def past_source(self) -> Source | None:
         """The record that goes with this screen; None for the desk's."""

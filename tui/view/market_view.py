@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -62,11 +62,33 @@ def at_prices(view: MarketView, prices: Mapping[Symbol, Decimal], now: datetime)
     from engine.market.as_of import last_opened
 
     exchange = now.date() if view.calendar is None else last_opened(view.calendar, now)
-    quotes, charts = list[Quote](), dict(view.charts)
+    quotes, moved = [], dict[str, Quote]()
     for closed in view.quotes:
         symbol = closed.symbol
         quote = closed.at(prices.get(symbol), now.date() if is_crypto(symbol) else exchange)
         quotes.append(quote)
-        if quote.live and quote.last is not None and quote.session is not None:
-            charts[symbol] = charts[symbol].forming(float(quote.last), quote.session)
-    return replace(view, quotes=tuple(quotes), charts=charts)
+        if quote is not closed:
+            moved[symbol] = quote
+    return replace(view, quotes=tuple(quotes), charts=_LiveCharts(view.charts, moved))
+
+
+class _LiveCharts(Mapping[str, ChartData]):
+    """Charts at live prices, each made when it is first asked for: of many symbols one is shown."""
+
+    def __init__(self, closed: Mapping[str, ChartData], moved: Mapping[str, Quote]) -> None:
+        self._closed, self._moved = closed, moved
+        self._made: dict[str, ChartData] = {}
+
+    def __getitem__(self, symbol: str) -> ChartData:
+        if symbol not in self._made:
+            chart, quote = self._closed[symbol], self._moved.get(symbol)
+            if quote is not None and quote.last is not None and quote.session is not None:
+                chart = chart.forming(float(quote.last), quote.session)
+            self._made[symbol] = chart
+        return self._made[symbol]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._closed)
+
+    def __len__(self) -> int:
+        return len(self._closed)

@@ -8,7 +8,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 MARKS = dict(zip("…▌─│┃┌┐└┘├┤┬┴┼›▾▴▸▼○●✓✗–▰▱░▁▂▃▄▅▆▇█", "~|-||+++++++++>v^>vo*vx-#.-__..--'#", strict=True))
-"""What stands for each character that Textual or a widget draws; charts draw in plain ones by themselves."""
+"""The plain ones for characters that Textual or a widget draws; charts draw in plain ones by themselves."""
 
 
 class PlainCharacters(LineFilter):
