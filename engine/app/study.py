@@ -386,7 +386,13 @@ def _remove(jobs: Sequence[Job], now: datetime) -> None:
 
 def studies() -> Row:
     """The studies of this machine, with the runs of each that are done. Raises MalformedData for a damaged record."""
-    return {"schema": SCHEMA, "studies": [_listed(file) for file in sorted(places.studies_dir().glob("*/study.json"))]}
+    return {"schema": SCHEMA, "studies": [{**one, "runs": len(one["runs"])} for one in kept_studies()]}
+
+
+def kept_studies() -> Sequence[Row]:
+    """The same, each with the ids of its runs."""
+    kept = map(_kept, sorted(places.studies_dir().glob("*/study.json")))
+    return [{**one, "done": sum(map(_is_done, one["runs"]))} for one in kept]
 
 
 def stored_study(name: str) -> Row:
@@ -403,8 +409,3 @@ def _kept(file: Path) -> Mapping[str, Any]:
         return {name: kept[name] for name in ("study", "file", "runs")}
     except (ValueError, KeyError, TypeError):
         raise MalformedData(f"{file}: no record of a study; remove its folder") from None
-
-
-def _listed(file: Path) -> Row:
-    kept = _kept(file)
-    return {**kept, "runs": len(kept["runs"]), "done": sum(map(_is_done, kept["runs"]))}

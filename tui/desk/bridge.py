@@ -339,11 +339,10 @@ class Bridge:
         return self._desk.export(run, folder)
 
     def studies(self) -> Sequence[Mapping[str, Any]]:
-        """The studies of this machine, each with the number of its runs. Raises MalformedData."""
-        from engine.app.study import studies
+        """The studies of this machine, each with the ids of its runs. Raises MalformedData."""
+        from engine.app.study import kept_studies
 
-        listed: Sequence[Mapping[str, Any]] = studies()["studies"]
-        return listed
+        return kept_studies()
 
     def study(self, name: str) -> Mapping[str, Any]:
         """A study as far as its runs are done. Raises MalformedData."""

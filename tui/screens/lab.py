@@ -159,14 +159,17 @@ class LabScreen(FramedScreen):
         """Read which runs lie on this machine."""
         assert self._view.opened is not None
         stored = await self._view.opened.ask.runs(StoredKind.BACKTEST)
-        self._stored = {run.id: run for run in reversed(stored)}
+        try:
+            self._studies = await asyncio.to_thread(self.desk_app.bridge.studies)
+        except PaperdeskError as error:  # its runs stand by themselves
+            self.notify(str(error), markup=False, severity="error", timeout=6)
+        within = {run for one in self._studies for run in one["runs"]}
+        self._stored = {run.id: run for run in reversed(stored) if run.id not in within}
         shown = recorded(self._stored.values())
         self._recorded = {name: self._recorded.get(name, run) for name, run in shown.items()}
         unread = sum(bool(run.problem) for run in stored)
         results = self.query_one("#results", Table)
         set_subtitle(results, f"{unread} cannot be read: paperdesk runs list" if unread else "")
-        self.show_view(self._view)
-        self._studies = await asyncio.to_thread(self.desk_app.bridge.studies)
         self.show_view(self._view)
 
     @work(group="document", exclusive=True, exit_on_error=False)
@@ -216,7 +219,10 @@ class LabScreen(FramedScreen):
         """The rows below the runs, by name, with how far each is: the books of owners where they keep some, studies."""
         owners = max(map(len, self._view.desk.decisions.values()), default=0)
         books = {BOOKS: f"{owners} owners"} if owners > 1 else {}
-        return {**books, **{f"{STUDY}{one['study']}": f"{one['done']} of {one['runs']} done" for one in self._studies}}
+        return {
+            **books,
+            **{f"{STUDY}{one['study']}": f"{one['done']} of {len(one['runs'])} done" for one in self._studies},
+        }
 
     @work(group="background", exit_on_error=False)
     async def _open_page(self, name: str, width: int) -> None:
