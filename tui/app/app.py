@@ -308,15 +308,13 @@ class PaperdeskApp(App[str]):
         from tui.app.palette import begin_tour
         from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
 
-        self.clear_notifications()  # the film is over, and so is what it stopped at
-        if not untouched or len(self.screen_stack) > 1:
-            return
-
         def answered(key: str | None) -> None:
             if key:
                 self.call_later(begin_tour, self, self)
 
-        self.push_screen(ConfirmScreen(TOUR_QUESTION), answered)
+        self.clear_notifications()  # the film is over, and so is what it stopped at
+        if untouched and len(self.screen_stack) == 1:
+            self.push_screen(ConfirmScreen(TOUR_QUESTION), answered)
 
     def _next_view(self) -> Snapshot:
         """Everything that is to be shown now. A history that is played goes on once a place is shown whole."""

@@ -40,7 +40,6 @@ from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table, rows_of
 from tui.widgets.text_lines import TextPane
 
-TEXTS = ("chat", "strategies")
 DEFAULT = "paper controls 60 7"
 DAYS_A_SECOND = 2
 """The speed that play begins with: a day is more to read than an event."""
@@ -77,7 +76,7 @@ class ArenaScreen(FramedScreen):
         self._here = 0
         """The moment that is shown."""
         self._stock = 0
-        self._text = TEXTS[0]
+        self._chats = True
         self._playback_speed = PlaybackSpeed()
         """In days a second."""
         self._arenas_listed = False
@@ -228,16 +227,15 @@ class ArenaScreen(FramedScreen):
         if day is None:
             return
         agent = self.query_one("#traders", Table).cursor_key or day.document["agents"][0]["name"]
-        chat = self._text == TEXTS[0]
-        pane.show(chat_content(day) if chat else strategies_content(day, agent))
-        set_title(pane, "CHAT  strategies" if chat else "chat  STRATEGIES")
+        pane.show(chat_content(day) if self._chats else strategies_content(day, agent))
+        set_title(pane, "CHAT  strategies" if self._chats else "chat  STRATEGIES")
         set_subtitle(pane, clickable(Content("v the other"), "part"))
 
     # Keys
 
     def action_part(self) -> None:
         """Show the chat, or the strategies of the agent under the cursor."""
-        self._text = TEXTS[(TEXTS.index(self._text) + 1) % len(TEXTS)]
+        self._chats = not self._chats
         self._show_text()
 
     def action_why(self) -> None:

@@ -231,12 +231,12 @@ class LabScreen(FramedScreen):
 
     def _page(self, name: str, width: int) -> str:
         """The text of one of them in so many columns. Raises as the use cases do."""
-        from tui.text.runs_text import models_lines
+        from tui.text.runs_text import comparison_lines
         from tui.text.study_text import study_lines
 
         bridge = self.desk_app.bridge
         if name == BOOKS:
-            return "\n".join(models_lines(bridge.books(self._view.sources[0]), width))
+            return "\n".join(comparison_lines(bridge.books(self._view.sources[0]), width))
         return "\n".join(study_lines(bridge.study(name.removeprefix(STUDY)), width))
 
     def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None, until: date | None) -> None:
@@ -553,9 +553,6 @@ def columns_of(runs: Sequence[BacktestState]) -> tuple[Column, ...]:
     )
 
 
-NO_FIGURES: Mapping[str, Any] = {"metrics": {}, "final_value": None, "trades": None}
-
-
 def result_rows(
     runs: Sequence[BacktestState],
     chosen: str,
@@ -578,5 +575,6 @@ def result_rows(
             named = {"name": Cell(f"  {held}", "muted"), "state": Cell("baseline", "muted")}
             results.append({**other, **named, "key": f"{run.name}/{held}"})
     for page, state in pages.items():
-        results.append({**NO_FIGURES, "name": Cell(page, "strong"), "state": Cell(state, "muted"), "key": page})
+        named = {"name": Cell(page, "strong"), "state": Cell(state, "muted")}
+        results.append({"metrics": {}, "final_value": None, "trades": None, **named, "key": page})
     return rows_of(columns, results, lambda one: one["key"])
