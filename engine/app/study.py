@@ -386,10 +386,10 @@ def _remove(jobs: Sequence[Job], now: datetime) -> None:
 
 def studies() -> Row:
     """The studies of this machine, with the runs of each that are done. Raises MalformedData for a damaged record."""
-    return {"schema": SCHEMA, "studies": [{**one, "runs": len(one["runs"])} for one in kept_studies()]}
+    return {"schema": SCHEMA, "studies": [{**one, "runs": len(one["runs"])} for one in stored_studies()]}
 
 
-def kept_studies() -> Sequence[Row]:
+def stored_studies() -> Sequence[Row]:
     """The same, each with the ids of its runs."""
     kept = map(_kept, sorted(places.studies_dir().glob("*/study.json")))
     return [{**one, "done": sum(map(_is_done, one["runs"]))} for one in kept]

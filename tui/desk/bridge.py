@@ -340,9 +340,9 @@ class Bridge:
 
     def studies(self) -> Sequence[Mapping[str, Any]]:
         """The studies of this machine, each with the ids of its runs. Raises MalformedData."""
-        from engine.app.study import kept_studies
+        from engine.app.study import stored_studies
 
-        return kept_studies()
+        return stored_studies()
 
     def study(self, name: str) -> Mapping[str, Any]:
         """A study as far as its runs are done. Raises MalformedData."""

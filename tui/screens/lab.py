@@ -364,6 +364,8 @@ class LabScreen(FramedScreen):
     @work(group="background", exit_on_error=False)
     async def _compare(self, names: Mapping[str, str]) -> None:
         assert self._view.opened is not None  # its runs are listed
+        short = {run: name.partition(" ")[0] for run, name in names.items()}  # as many as can be beside each other
+        names = short if len(set(short.values())) == len(short) else names
         text = comparison(await self._view.opened.ask.run(*names), names, page_width(self.app.size.width))
         self.app.push_screen(ReadingScreen(f"Comparison{self._beyond('runs')}", text))
 

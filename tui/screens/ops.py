@@ -22,7 +22,6 @@ from engine.errors import PaperdeskError
 from engine.reports import amounts
 from engine.reports.documents import row_json
 from engine.reports.documents.operations import DeskRun, Operations, is_decided, operations_of
-from engine.reports.documents.set_up import Finding
 from engine.reports.documents.trail import latest_of_run
 from engine.reports.table import Cell, Column, count, warn_ink
 from tui.charts.plotting import PlotData
@@ -170,7 +169,8 @@ class OpsScreen(FramedScreen):
         except PaperdeskError as error:
             table.show([], str(error))
             return
-        table.show(check_rows(findings))
+        ranked = sorted(findings, key=lambda one: ("fail", "note", "ok").index(one.state))
+        table.show(rows_of(CHECKS, ranked, lambda one: f"{one.area}|{one.name}"))
         failed = sum(one.state == "fail" for one in findings)
         table.entitle(f"Checks  {len(findings)}, {failed} failed")
         if notify:
@@ -279,13 +279,6 @@ RATES = (
     Column("TODAY $", lambda one: _cost(one.paid), str),
     Column("MONTH $", lambda one: _cost(one.paid_month), str, stretch=True, min_width=7),
 )
-
-
-def check_rows(findings: Sequence[Finding]) -> list[Row]:
-    """A row per check, failures first."""
-    order = ("fail", "note", "ok")
-    ranked = sorted(findings, key=lambda one: order.index(one.state))
-    return rows_of(CHECKS, ranked, lambda one: f"{one.area}|{one.name}")
 
 
 def _cost(dollars: Decimal | None) -> Cell:

@@ -30,6 +30,8 @@ _BESIDE: Forms = {
     "fingerprint": plain,
     "note": plain,
 }
+_LEAVE = {"from": 1, "to": 2, "repeat": 3, "seed": 4}
+"""Columns that leave a narrow table before any figure."""
 _A_DAY = partial(percent, digits=3)
 _PAIRED: Forms = {
     **{"other": plain, "against": plain, **_WINDOW},
@@ -45,7 +47,8 @@ _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textas
 
 def _columns(forms: Forms) -> tuple[Column, ...]:
     return tuple(
-        Column(name.removeprefix("luck_").replace("_", " ").upper(), name, form) for name, form in forms.items()
+        Column(name.removeprefix("luck_").replace("_", " ").upper(), name, form, drop_order=_LEAVE.get(name, 0))
+        for name, form in forms.items()
     )
 
 

@@ -83,7 +83,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         assert "trades 1 " in str(screen.query_one(RunProgress).content), "a rule tells nothing before its result"
         await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-        assert f"buy-and-hold 1 beside {name}" in pilot.app.screen.text.plain  # type: ignore[attr-defined]
+        assert "buy-and-hold beside finvision" in pilot.app.screen.text.plain  # type: ignore[attr-defined]
         assert "Sharpe" in pilot.app.screen.text.plain.title()  # type: ignore[attr-defined]
         assert any(row[0].startswith("* ") for row in results(pilot).values())
         await pilot.press("escape", "left_curly_bracket")

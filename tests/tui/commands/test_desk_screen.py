@@ -20,7 +20,7 @@ from tui.widgets.table import Table
 CENT = Decimal("0.01")
 
 
-async def test_the_foot_of_the_watchlist_has_the_sums_of_positions_to_the_cent(run: Run, desk: Path) -> None:
+async def test_the_foot_of_the_watchlist_has_the_sums_of_positions(run: Run, desk: Path) -> None:
     document = (await asyncio.to_thread(run, "positions", "--json")).json
     held = [
         (Decimal(one["quantity"]), Decimal(one["price"]), Decimal(one["average_cost"]))
@@ -32,7 +32,7 @@ async def test_the_foot_of_the_watchlist_has_the_sums_of_positions_to_the_cent(r
     async with opened((80, 24)) as pilot:
         watchlist = pilot.app.screen.query_one("#watchlist", Table)
         await until(pilot, lambda: bool(watchlist.rows and watchlist.border_subtitle))
-        assert watchlist.border_subtitle == f"value {value:,.2f}  P&L {profit:+,.2f}"
+        assert watchlist.border_subtitle == f"value {value:,.0f}  P&L {profit:+,.0f}"
         assert str(watchlist.border_subtitle) in drawn(pilot) and str(watchlist.border_title) in drawn(pilot)
         # The pane is as high as its rows: what is left of the column is the curve's.
         await until(pilot, lambda: watchlist.size.height == len(watchlist.rows) + 1)
