@@ -80,7 +80,8 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         assert pilot.app.last_command == began  # type: ignore[attr-defined]
         await until(pilot, lambda: results(pilot).get("buy-and-hold 1", [""])[-1] == "done")
         assert screen.query_one("#results", Table).cursor_key == "buy-and-hold 1"
-        assert "trades 1 " in str(screen.query_one(RunProgress).content), "a rule tells nothing before its result"
+        # A rule tells nothing before its result.
+        await until(pilot, lambda: "trades 1 " in str(screen.query_one(RunProgress).content))
         await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
         assert "buy-and-hold beside finvision" in pilot.app.screen.text.plain  # type: ignore[attr-defined]

@@ -41,7 +41,7 @@ async def test_the_foot_of_the_watchlist_has_the_sums_of_positions(run: Run, des
 
 async def test_a_sparkline_rises_and_falls_with_the_closes_of_thirty_sessions(desk: Path) -> None:
     async with opened((200, 60)) as pilot:
-        await until(pilot, lambda: bool(cells(pilot, "watchlist")))
+        await until(pilot, lambda: {len(row[3]) for row in cells(pilot, "watchlist")} == {10})
         market = pilot.app.bridge.snapshot().market  # type: ignore[attr-defined]
         for symbol, *rest in cells(pilot, "watchlist"):
             bars = market.as_of.bars(symbol, 30)
