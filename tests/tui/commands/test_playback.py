@@ -359,8 +359,10 @@ async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(ba
         assert f"to {view.place.session}" in progress and equity in progress
         assert f"{len(whole) - 1}/{len(whole)}" in progress and f"trades {len(trades.rows)}" in progress
         assert screen.query_one("#results").border_title == "Results, the whole runs"
-        await pilot.press("v")
-        await until(pilot, lambda: str(screen.query_one("#report").border_title).endswith(", the whole run"))
+        await pilot.press("enter")
+        (page,) = pilot.app.screen.query("#page")
+        assert str(page.border_title).endswith(", the whole run")
+        await pilot.press("escape")
         every = decided(progress)
         for missing in (1, 2):
             await pilot.press("less_than_sign")
