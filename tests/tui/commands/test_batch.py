@@ -174,6 +174,7 @@ def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
     assert calls("whole") == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("service", "at"), [("anthropic", "sending"), ("openai", "waiting")], indirect=["service"])
 def test_the_batch_of_a_killed_run_is_taken_over_and_booked_once(
     at: str, service: Service, run: Run, monkeypatch: pytest.MonkeyPatch
