@@ -1,18 +1,17 @@
-"""Rows of one table, and runs of one comparison, tested together: the best of many looks better than it is."""
+"""Rows of one table tested together: the best of many looks better than it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import numpy as np
 
-from engine.conventions.families import Family, discoveries, family
+from engine.conventions.families import discoveries, family
 from engine.conventions.luck import deflated_sharpe, probabilistic_sharpe
 from engine.conventions.metrics import Floats
 from engine.domain.market import is_crypto
-from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.luck import trials_on
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import BENCHMARK
@@ -44,7 +43,8 @@ def _of_symbol(curves: Mapping[str, Any]) -> Row | None:
         {"psr": probabilistic_sharpe(one), "deflated_sharpe": deflated_sharpe(one, trials, periods)}
         for one in whole.values()
     )
-    rows = [{**row, **more} for row, more in zip(_rows("row", list(whole), tested), luck, strict=True)]
+    together = zip(whole, tested.single, tested.adjusted, luck, strict=True)
+    rows = [{"row": name, "p": p, "adjusted": adjusted, **more} for name, p, adjusted, more in together]
     head = {"table": curves["table"], "symbol": symbol, "sessions": len(sessions), "trials": trials}
     return {**head, "superior": tested.superior, "rows": rows}
 
@@ -53,20 +53,3 @@ def _returns(growth: Sequence[float]) -> Floats:
     """Daily returns from the cumulative ones."""
     levels = np.concatenate([[1.0], 1 + np.array(growth)])
     return np.asarray(levels[1:] / levels[:-1] - 1)
-
-
-def run_family(documents: Sequence[Mapping[str, Any]]) -> Row | None:
-    """Runs against the first one on the sessions that all of them have; None of fewer than 20."""
-    days = [dict(zip(sessions_of(one), returns_of(one), strict=True)) for one in documents]
-    shared = [session for session in days[0] if all(session in other for other in days)]
-    first, *others = (np.array([one[session] for session in shared]) for one in days)
-    tested = family(np.array([other - first for other in others]))
-    if tested is None:
-        return None
-    rows = list(_rows("run", [one["run"] for one in documents[1:]], tested))
-    return {"sessions": len(shared), "superior": tested.superior, "rows": rows}
-
-
-def _rows(key: str, names: Sequence[str], tested: Family) -> Iterator[Row]:
-    for name, single, adjusted in zip(names, tested.single, tested.adjusted, strict=True):
-        yield {key: name, "p": single, "adjusted": adjusted}

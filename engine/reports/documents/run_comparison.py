@@ -14,7 +14,6 @@ import numpy as np
 
 from engine.domain.text import money
 from engine.reports.documents.backtest import returns_of, sessions_of
-from engine.reports.documents.families import run_family
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changed_settings, run_settings
 from engine.reports.documents.side_by_side import Arm, paired_difference, side_by_side
@@ -35,6 +34,7 @@ def comparison_document(documents: Sequence[Document]) -> Row:
     first, *others = documents
     beside = side_by_side([_arm(one) for one in documents], _repeats(documents))
     figures = {pair["other"]: pair for pair in beside["pairs"] if pair["first"] == first["run"]}
+    curves = _curves(documents)
     return {
         "schema": SCHEMA,
         "kind": "backtest",
@@ -42,9 +42,17 @@ def comparison_document(documents: Sequence[Document]) -> Row:
         "metrics": metric_columns([one["metrics"] for one in documents]),
         **beside,
         "pairs": [{**_pair(first, other), **figures[other["run"]]} for other in others],
-        "curves": _curves(documents),
-        "family": run_family(documents),
+        "curves": curves,
+        "family": _family([*figures.values()], len(curves["sessions"])),
     }
+
+
+def _family(pairs: Sequence[Row], sessions: int) -> Row | None:
+    """The tests of all runs against the first, taken together; None of fewer than 20 sessions that all have."""
+    if pairs[0]["p"] is None:
+        return None
+    rows = [{"run": one["other"], "p": one["p"], "adjusted": one["adjusted"]} for one in pairs]
+    return {"sessions": sessions, "superior": pairs[0]["superior"], "rows": rows}
 
 
 def _arm(document: Document) -> Arm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations
@@ -205,20 +205,24 @@ def paired_difference(gaps: Floats) -> Row:
 
 
 def _pairs(arms: Sequence[Arm], noise: float | None) -> list[Row]:
-    """Every two, `other` less `first`; the tests of a first one's pairs, taken together, are those of a family."""
-    days, pairs = [arm.daily for arm in arms], []
-    shared = [day for day in days[0] if all(day in one for one in days)]
-    for place, first in enumerate(arms):
-        others = range(place + 1, len(arms))
-        gaps = [[days[number][day] - days[place][day] for day in shared] for number in others]
-        tested = family(np.array(gaps)) if gaps else None
-        for row, number in enumerate(others):
-            own = [days[number][day] - days[place][day] for day in days[place] if day in days[number]]
-            p = (None, None) if tested is None else (tested.single[row], tested.adjusted[row])
-            pairs.append(
-                _pair(first, arms[number], np.array(own), noise) | dict(zip(("p", "adjusted"), p, strict=True))
-            )
-    return pairs
+    compared = every_two([arm.daily for arm in arms])
+    return [_pair(arms[first], arms[other], gaps, noise) | tested for first, other, gaps, tested in compared]
+
+
+def every_two(daily: Sequence[Mapping[Any, float]]) -> Iterator[tuple[int, int, Floats, Row]]:
+    """Every two of some daily returns by session: their numbers, the second less the first in the sessions of both, and
+    `p`, `adjusted` and `superior`: tests of all against that first one, taken together, on the sessions that all have,
+    None of fewer than 20."""
+    shared = [day for day in daily[0] if all(day in one for one in daily)]
+    for place, first in enumerate(daily):
+        others = daily[place + 1 :]
+        tested = family(np.array([[one[day] - first[day] for day in shared] for one in others])) if others else None
+        for number, other in enumerate(others):
+            gaps = np.array([other[day] - first[day] for day in first if day in other])
+            found = dict.fromkeys(("p", "adjusted", "superior"))
+            if tested is not None:
+                found = {"p": tested.single[number], "adjusted": tested.adjusted[number], "superior": tested.superior}
+            yield place, place + 1 + number, gaps, found
 
 
 def _pair(first: Arm, other: Arm, gaps: Floats, noise: float | None) -> Row:

@@ -12,13 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.conventions.families import discoveries, family
+from engine.conventions.families import discoveries
 from engine.conventions.metrics import Floats, daily_mean_interval
 from engine.domain.run import RunSpec
 from engine.errors import PaperdeskError
 from engine.reports.documents.backtest import returns_of
 from engine.reports.documents.row_json import TOKENS, Row
-from engine.reports.documents.side_by_side import cutoff_month, later_difference, masked_name, paired_difference
+from engine.reports.documents.side_by_side import (
+    cutoff_month,
+    every_two,
+    later_difference,
+    masked_name,
+    paired_difference,
+)
 
 SCHEMA = 1
 Decided = tuple[str, str | None, int | None]
@@ -153,23 +159,19 @@ def _pairs(played: Sequence[PlayedRow]) -> list[Row]:
 
 
 def _paired(key: tuple[Any, ...], arms: Mapping[Decided, Sequence[Sequence[float]]]) -> Iterator[Row]:
-    names, daily = list(arms), [np.mean(runs, axis=0) for runs in arms.values()]
+    names, daily = list(arms), [dict(enumerate(np.mean(runs, axis=0).tolist())) for runs in arms.values()]
     symbols, first, last, *_ = key
-    for place, base in enumerate(names):
-        gaps = [other - daily[place] for other in daily[place + 1 :]]
-        tested = family(np.array(gaps)) if gaps else None
-        for number, (other, gap) in enumerate(zip(names[place + 1 :], gaps, strict=True)):
-            yield {
-                "first": dict(zip(DECIDED, base, strict=True)),
-                "other": dict(zip(DECIDED, other, strict=True)),
-                "symbols": list(symbols),
-                "from": first.isoformat(),
-                "to": last.isoformat(),
-                **paired_difference(gap),
-                "p": None if tested is None else tested.single[number],
-                "adjusted": None if tested is None else tested.adjusted[number],
-                "discovery": None,
-            }
+    for place, number, gaps, tested in every_two(daily):
+        yield {
+            "first": dict(zip(DECIDED, names[place], strict=True)),
+            "other": dict(zip(DECIDED, names[number], strict=True)),
+            "symbols": list(symbols),
+            "from": first.isoformat(),
+            "to": last.isoformat(),
+            **paired_difference(gaps),
+            **tested,
+            "discovery": None,
+        }
 
 
 def arm_name(arm: Mapping[str, Any]) -> str:
