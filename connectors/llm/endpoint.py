@@ -239,9 +239,9 @@ class Endpoint:
         if kind is FailureKind.MALFORMED:
             return ModelFailure(kind, f"the endpoint's reply is not the API's JSON ({type(error).__name__})")
         # "Connection error." alone helps nobody.
-        cause = "" if error.__cause__ is None else f" {error.__cause__ or type(error.__cause__).__name__}"
-        at = f" at {self.address}" if cause else ""
-        return ModelFailure(kind, one_line(self._without_key(f"{error or type(error).__name__}{cause}")) + at)
+        words = (str(one) or type(one).__name__ for one in (error, error.__cause__) if one is not None)
+        at = f" at {self.address}" if error.__cause__ is not None else ""
+        return ModelFailure(kind, one_line(self._without_key(" ".join(dict.fromkeys(words)))) + at)
 
     def _without_key(self, text: str) -> str:
         """A text without the key: an endpoint may echo what it was sent."""

@@ -4,17 +4,13 @@ swapped. What an earlier day left behind, memory, books and record, stays as it 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
-from engine.domain.market import NewsItem, Symbol, is_crypto
-from engine.domain.model_call import ModelRequest, ModelResult, beginning
+from engine.domain.market import NewsItem, Symbol
 from engine.lab.recorded_turn import RecordedTurn
 from engine.market.as_of import Market
-from engine.offline.reading import antonyms, companies
-from engine.ports import LanguageModel
+from engine.offline.reading import antonyms
 
 NEWS, PRICES, TICKERS = "news", "prices", "tickers"
 ALTERED = (NEWS, PRICES, TICKERS)
@@ -78,56 +74,3 @@ def _mirrored(market: Market, recorded: RecordedTurn) -> Market:
             turned = bars.repriced(lambda price, row, last=last: last * last // price)  # type: ignore[misc]
             histories[symbol] = replace(turned, high=turned.low, low=turned.high, adj_close=turned.close)
     return replace(market, histories=histories, actions=dict.fromkeys(histories, ()))
-
-
-class Swapped:
-    """A model that is told of another company, whose data it is not; its answers are put back. Names are swapped where
-    companies.toml has them, else tickers alone."""
-
-    def __init__(self, model: LanguageModel, symbols: tuple[Symbol, ...]) -> None:
-        self.spec, self.label, self.sees = model.spec, model.label, model.sees
-        ring = symbols if len(symbols) > 1 else (*symbols, _another(symbols[0]))
-        self._model, self._there, self._back = model, _renaming(ring), _renaming(ring[::-1])
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The model's answer to the question with the names swapped, with the names swapped back."""
-        head = beginning(request.system)
-        messages = tuple(
-            replace(
-                message,
-                text=self._there(message.text),
-                charts=tuple(
-                    replace(chart, title=self._there(chart.title), symbol=self._there(chart.symbol))
-                    for chart in message.charts
-                ),
-            )
-            for message in request.messages
-        )
-        asked = replace(request, system=head + self._there(request.system[len(head) :]), messages=messages)
-        result = await self._model.answer(asked, on_delta)
-        return replace(result, answer=_each_text(result.answer, self._back), text=self._back(result.text))
-
-
-def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """A text, or the texts of an answer, changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {key: _each_text(one, change) for key, one in value.items()}
-    return [_each_text(one, change) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def _another(symbol: Symbol) -> Symbol:
-    """A known company, or a coin for a coin."""
-    return next(one for one in companies() if one != symbol and is_crypto(one) is is_crypto(symbol))
-
-
-def _renaming(ring: tuple[Symbol, ...]) -> Callable[[str], str]:
-    """A change of texts that puts the ticker and the name of the next in a ring in the place of each one's."""
-    known, others = companies(), dict[str, str]()
-    for symbol, other in zip(ring, (*ring[1:], ring[0]), strict=True):
-        others[symbol] = other
-        if other in known:
-            others |= dict.fromkeys(known.get(symbol, ()), known[other][0])
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(map(re.escape, others), key=len, reverse=True))})(?!\w)")
-    return lambda text: pattern.sub(lambda match: others[match[0]], text)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import re
 from calendar import day_name, month_name
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -125,7 +125,8 @@ _SHARES = re.compile(r"(?:\bshares held|\bvolume):? $", re.IGNORECASE)
 class Mask:
     """The mask of a run of a market.
 
-    level: from 1 to 4.
+    level: from 1 to 4; 0 for one that swaps names.
+    tickers: the code in place of each ticker, of those of the run first.
     factors: by symbol of the run, in its order, the factor of its prices.
     names: of companies, in lower case, each with its place in the run, of two symbols the first; None for one that the
         run does not trade.
@@ -136,6 +137,7 @@ class Mask:
     """
 
     level: int
+    tickers: Mapping[str, str]
     factors: Mapping[Symbol, Decimal]
     names: Mapping[str, int | None]
     own_texts: str
@@ -143,13 +145,6 @@ class Mask:
     calendar: Calendar
     sent: list[ModelRequest] | None = None
     heads: dict[str, str] = field(default_factory=dict)
-
-    @cached_property
-    def tickers(self) -> Mapping[str, str]:
-        """The code in place of each ticker."""
-        own = {symbol: f"ASSET{number}" for number, symbol in enumerate(self.factors, 1)}
-        coins = {symbol.partition("-")[0]: f"COIN{own[symbol][5:]}" for symbol in own if is_crypto(symbol)}
-        return {symbol: _code("Ticker", symbol) for symbol in companies() if len(symbol) > 1} | coins | own
 
     @cached_property
     def coded(self) -> Mapping[str, Symbol]:
@@ -164,13 +159,20 @@ class Mask:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """A pattern of all that may have to be hidden."""
-        parts = [r"(?P<listed>(?:NASDAQ|NYSE|AMEX|OTC): ?|\$)(?P<other>[A-Z]{1,5})\b", _any_of("ticker", self.tickers)]
+        parts = [_any_of("ticker", self.tickers)]
+        if self.level:
+            parts.insert(0, r"(?P<listed>(?:NASDAQ|NYSE|AMEX|OTC): ?|\$)(?P<other>[A-Z]{1,5})\b")
         if self.level >= NAMES:
             parts.append(rf"(?i:{_any_of('name', self.names)})")
         parts += _DATES if self.level >= DATES else ()
         parts += [_WORD] if self.level >= NAMES else []
         parts += [_NUMBER] if self.level >= PRICES else []
         return re.compile(rf"(?<!\w)(?=[\w$])(?:{'|'.join(parts)})")  # looks at the beginnings of words alone
+
+    @cached_property
+    def back(self) -> re.Pattern[str]:
+        """A pattern of all that may have to be unmasked."""
+        return _back() if self.level else re.compile(_any_of("code", self.tickers.values()))
 
     @cached_property
     def products(self) -> re.Pattern[str]:
@@ -229,11 +231,39 @@ def mask_of(spec: RunSpec, market: Market) -> Mask | None:
     briefing = spec.briefing or Briefing()
     return Mask(
         level=spec.options.mask,
+        tickers=_tickers(spec.symbols),
         factors=factors,
         names=names,
         own_texts="\n".join((briefing.instruction, *(text for _, text in briefing.profiles))),
         market=market,
         calendar=calendar,
+    )
+
+
+def _tickers(symbols: Sequence[Symbol]) -> Mapping[str, str]:
+    own = {symbol: f"ASSET{number}" for number, symbol in enumerate(symbols, 1)}
+    coins = {symbol.partition("-")[0]: f"COIN{own[symbol][5:]}" for symbol in symbols if is_crypto(symbol)}
+    return {symbol: _code("Ticker", symbol) for symbol in companies() if len(symbol) > 1} | coins | own
+
+
+def swap_of(symbols: Sequence[Symbol], market: Market) -> Mask:
+    """A mask of another kind: each symbol takes ticker and known name of the next one, a single one those of a company
+    or coin whose data it is not."""
+    known, others = companies(), dict[str, str]()
+    another = next(one for one in known if one != symbols[0] and is_crypto(one) is is_crypto(symbols[0]))
+    ring = symbols if len(symbols) > 1 else (*symbols, another)
+    for symbol, other in zip(ring, (*ring[1:], ring[0]), strict=True):
+        others[symbol] = other
+        if other in known:
+            others |= dict.fromkeys(known.get(symbol, ()), known[other][0])
+    return Mask(
+        level=0,
+        tickers=others,
+        factors=dict.fromkeys(symbols, Decimal(1)),
+        names={},
+        own_texts="",
+        market=market,
+        calendar=desk_calendar_of(market, symbols),
     )
 
 
@@ -280,7 +310,7 @@ class _Masking:
         foreign = " ".join([mask.own_texts, *(found[2] for text in texts for found in _FENCE.finditer(text))])
         lower = frozenset(re.findall(r"(?<!\w)[a-z][a-z&]*(?!\w)", " ".join((request.system, *texts))))
         words = set(re.findall(_WORD, foreign)) if mask.level >= NAMES else set[str]()
-        products = {found[1] for found in mask.products.finditer(foreign)}
+        products = {found[1] for found in mask.products.finditer(foreign)} if words else words
         self._names = {
             word
             for word in words
@@ -341,7 +371,7 @@ class _Masking:
     def _text(self, text: str, change: Callable[..., str] | None = None) -> str:
         """A text line by line; those of a table know what stands in their columns."""
         change, columns, lines = change or self._concealed, list[str](), []
-        pattern = _back() if change == self._revealed else self._mask.pattern
+        pattern = self._mask.back if change == self._revealed else self._mask.pattern
         for line in text.split("\n"):
             self._about = self._question
             cells = line.split(" | ")

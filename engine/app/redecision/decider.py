@@ -12,7 +12,7 @@ from datetime import date
 from functools import partial
 
 from engine.app.memory import memory_errors, memory_of_run, remembers, run_memory
-from engine.app.models.mask import mask_of
+from engine.app.models.mask import mask_of, masked, swap_of
 from engine.app.models.models import ModelSet, Through, build_models, recorded_briefing
 from engine.app.models.recorded_run import RecordedRun
 from engine.app.research.market_data import load_macro, load_run
@@ -28,7 +28,7 @@ from engine.domain.run import Briefing, RunSpec
 from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
-from engine.lab.altered_inputs import TICKERS, Swapped
+from engine.lab.altered_inputs import TICKERS
 from engine.lab.decision_changes import Changes
 from engine.lab.recorded_turn import RecordedModel, RecordedTurn, backtest_turn, decide_again, desk_turn
 from engine.lab.window import on_convention
@@ -147,13 +147,13 @@ def decider_of(
     replayed = RecordedRun.of(reader, run.id, answers) if model == ModelKind.REPLAY else None
     mask = None if run.spec is None else mask_of(run.spec, market)
     models = build_models(services, preset, model, recorded=recorded, keys_on_demand=True, replayed=replayed, mask=mask)
-    swapped = partial(Swapped, symbols=run.symbols)
+    swap = swap_of(run.symbols, market) if changes.altered == TICKERS else None
     return Decider(
         services=services,
         preset=preset,
         models=models,
         answers=answers if changes.model is None else (),
-        through=swapped if changes.altered == TICKERS else lambda model: model,
+        through=partial(masked, mask=swap),
     )
 
 
