@@ -40,12 +40,9 @@ class PreparedComparison:
 
     def due(self, sampled: int = 0) -> Sequence[Job]:
         """The runs that are not there yet; with decisions to be sampled the first one of each model too."""
-        todo = self.study.open_jobs
-        if not sampled:
-            return todo
-        first = {runs[0] for _, runs in self.runs.values()}
+        first, todo = {runs[0] for _, runs in self.runs.values()}, {job.spec.run for job in self.study.open_jobs}
         jobs = (replace(job, sampled=sampled * (job.spec.run in first)) for job in self.study.jobs)
-        return [job for job in jobs if job.sampled or job in todo]
+        return [job for job in jobs if job.sampled or job.spec.run in todo]
 
 
 def prepare_comparison(

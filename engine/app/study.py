@@ -20,13 +20,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from engine.app.bench.cluster import team_of
 from engine.app.bench.forecast import asks_service
-from engine.app.bench.jobs import Job, going_on
+from engine.app.bench.jobs import Job, going_on, play_each
 from engine.app.records.desk_journal import one_process
 from engine.app.records.spending import within_day
 from engine.app.records.trial_index import spec_hash
-from engine.app.records.workers import in_workers, stop_requested
 from engine.app.research.backtest import run_backtest
 from engine.app.research.run_spec import Stop, check_spec, settled, user_code
 from engine.app.runs import prune_runs
@@ -44,7 +42,6 @@ from engine.errors import (
     StaleData,
     TryAgainLater,
     UsageError,
-    WorkLost,
     gravest,
 )
 from engine.journal.reader import JournalReader
@@ -297,21 +294,9 @@ def _play_all(
         return
     free = [job for job in todo if job.begun is None]
     asking = [job for job in todo if job.begun is not None]
-    count, scheduler = workers
-    if free and (scheduler is not None or min(count, len(free)) > 1):
-        # They cost nothing, and the limit of a --budget stays with this process.
-        work, specs = partial(_play_there, replace(services, limit=None), prepared.light), [job.spec for job in free]
-        with team_of(count, scheduler, specs) as team:
-            in_workers(
-                team,
-                work,
-                free,
-                stop,
-                lambda number, trouble: end(free[number], trouble),
-                on_lost=lambda number, error: end(free[number], WorkLost(f"{free[number].title} {error}")),
-            )
-    else:
-        _play_here(services, free, stop, end, light=prepared.light)
+    # They cost nothing, and the limit of a --budget stays with this process.
+    play = partial(_play, replace(services, limit=None), light=prepared.light)
+    play_each(free, play, *workers, stop=stop, end=lambda place, trouble: end(free[place], trouble))
     if asking and not stop():
         with within_day(services) if services.limit is None else nullcontext(services) as within:
             _play_here(within, asking, stop, end, light=prepared.light)
@@ -344,10 +329,6 @@ def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> Paperdesk
     except (MissingData, StaleData, UsageError) as error:  # the last: a window without sessions
         return error
     return None
-
-
-def _play_there(services: Services, light: bool, job: Job) -> PaperdeskError | None:
-    return _play(services, job, light=light, stop=stop_requested)
 
 
 def _row(job: Job, troubles: Mapping[str, PaperdeskError]) -> PlayedRow | None:

@@ -388,38 +388,23 @@ def _worth(name: str, decisions: Sequence[Attributed]) -> InputWorth:
     pairs = [
         (one, effect) for one in decisions for effect in (*one.inputs, *one.characters) if effect.without == (name,)
     ]
-    sessions = [one.then.key.session for one, _ in pairs]
-    effects = [one.effect_on_return(effect) for one, effect in pairs]
-    return InputWorth(
-        without=name,
-        changed=_mean([float(effect.changed) for _, effect in pairs], sessions),
-        mean_change=_mean([float(abs(effect.change)) for _, effect in pairs], sessions),
-        return_effect=_mean(effects, sessions),
-    )
+    return _worth_of(name, [effect for _, effect in pairs], [one.effect_on_return(effect) for one, effect in pairs])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputSensitivity:
-    """Decisions with an input altered, abstentions left out.
-
-    moved: share of decisions that come out otherwise.
-    mean_change: absolute change of the signed size, in percent of the portfolio.
-    """
-
-    input: str
-    moved: Mean
-    mean_change: Mean
-
-
-def input_sensitivity(name: str, arms: Sequence[Redecided]) -> InputSensitivity:
-    """The row of an input from the redecisions with it altered."""
+def input_sensitivity(name: str, arms: Sequence[Redecided]) -> InputWorth:
+    """What an input is worth by the redecisions with it altered, abstentions left out."""
     effects = [_effect(arm, then) for arm in arms for then in _recorded(arm)]
     effects = [one for one in effects if not (one.then.abstained or (one.now is not None and one.now.abstained))]
+    return _worth_of(name, effects, [None] * len(effects))
+
+
+def _worth_of(name: str, effects: Sequence[Effect], returns: Sequence[float | None]) -> InputWorth:
     sessions = [one.then.key.session for one in effects]
-    return InputSensitivity(
-        input=name,
-        moved=_mean([float(one.changed) for one in effects], sessions),
+    return InputWorth(
+        without=name,
+        changed=_mean([float(one.changed) for one in effects], sessions),
         mean_change=_mean([float(abs(one.change)) for one in effects], sessions),
+        return_effect=_mean(returns, sessions),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from engine.app.bench.cluster import team_of
 from engine.app.models.models import build_models
@@ -54,6 +55,7 @@ class Played:
         return self.result is not None or bool(self.trouble)
 
 
+R = TypeVar("R")
 OnDone = Callable[[Job, int], None]
 """A listener to each job that has ended, with the number that have by then."""
 Keep = Callable[[int, Played], None]
@@ -78,33 +80,22 @@ def run_jobs(
     ended: dict[int, Played] = {}
     lost: list[WorkLost] = []
 
-    def end(number: int, played: Played) -> None:
-        if played.ended:
+    def end(number: int, played: Played | WorkLost) -> None:
+        if isinstance(played, WorkLost):
+            lost.append(played)
+        elif played.ended:
             ended[number] = played
             keep(number, played)
             on_done(jobs[number], len(ended))
 
-    def side_by_side(numbers: Sequence[int], scheduler: str | None) -> None:
-        work, items = partial(_play_there, services), [jobs[number] for number in numbers]
-        with team_of(workers, scheduler, [job.spec for job in items]) as team:
-            in_workers(
-                team,
-                work,
-                items,
-                stop,
-                lambda place, played: end(numbers[place], played),
-                on_lost=lambda place, error: lost.append(WorkLost(f"{items[place].title} {error}")),
-            )
+    def play(numbers: Sequence[int], scheduler: str | None) -> None:
+        some, work = [jobs[number] for number in numbers], partial(play_job, services)
+        play_each(some, work, workers, scheduler, stop=stop, end=lambda place, played: end(numbers[place], played))
 
     away = [number for number, job in enumerate(jobs) if scheduler is not None and job.begun is None]
-    here = sorted({*range(len(jobs))} - {*away})
     try:
-        if away:
-            side_by_side(away, scheduler)
-        if min(workers, len(here)) > 1:
-            side_by_side(here, None)
-        else:
-            _one_by_one(services, jobs, here, stop, end)
+        play(away, scheduler)
+        play(sorted({*range(len(jobs))} - {*away}), None)
     except KeyboardInterrupt:
         pass  # what has come to its end counts
     if lost:
@@ -112,11 +103,34 @@ def run_jobs(
     return ended
 
 
-def _one_by_one(services: Services, jobs: Sequence[Job], numbers: Sequence[int], stop: Stop, end: Keep) -> None:
-    for number in numbers:
+def play_each(
+    jobs: Sequence[Job],
+    play: Callable[..., R],
+    workers: int,
+    scheduler: str | None,
+    *,
+    stop: Stop,
+    end: Callable[[int, R | WorkLost], None],
+) -> None:
+    """Play jobs, `workers` at a time in processes of their own, or by the workers of a `scheduler`; a single one here.
+    `play` takes a job and `stop`; `end` gets the outcome of each by its place, or that it is lost. After `stop` none
+    begins. Raises what `play` and the team raise."""
+    if jobs and (scheduler is not None or min(workers, len(jobs)) > 1):
+        with team_of(workers, scheduler, [job.spec for job in jobs]) as team:
+            work = partial(play, stop=stop_requested)
+            in_workers(
+                team,
+                work,
+                jobs,
+                stop,
+                end,
+                on_lost=lambda place, error: end(place, WorkLost(f"{jobs[place].title} {error}")),
+            )
+        return
+    for place, job in enumerate(jobs):
         if stop():
-            break
-        end(number, play_job(services, jobs[number], stop))
+            return
+        end(place, play(job, stop=stop))
 
 
 def play_job(services: Services, job: Job, stop: Stop) -> Played:
@@ -180,7 +194,3 @@ def job_market(services: Services, job: Job) -> Market:
     """The market of a job. Raises what loading raises."""
     market = asyncio.run(load_run(services, job.spec))
     return market if job.table is None else adjusted_market(job.table, job.spec.symbols[0], market)
-
-
-def _play_there(services: Services, job: Job) -> Played:
-    return play_job(services, job, stop_requested)

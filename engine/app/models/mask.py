@@ -89,7 +89,7 @@ _HANDLE = re.compile(r"(?:[DIRS]\d+|Q[1-4]|\d+[A-Z]{1,3})$")
 _FENCE = re.compile(r"^<<<(\w+)\n(.*?)\n\1>>>$", re.DOTALL | re.MULTILINE)
 _NO_PRICE = re.compile(
     r"(?:\b(?:RSI|KDJ)(?: ?\(?14\)?)?(?:,? 14 sessions)?|\b(?:cash|value|gain|weight|confidence|importance|score|sales|"
-    r"revenues?|income|rate|index|yield|ratio|overbought|oversold|threshold)\b)(?:(?!\b(?:clos|price|open|high|low))[^.;,\d\n]){0,20}$"
+    r"revenues?|income|rate|index|yield|ratio|overbought|oversold|threshold|percent|pct|fraction)\b)(?:(?!\b(?:clos|price|open|high|low))[^.;,\d\n]){0,20}$"
     r"|(?<![\w&])[KDJ](?: at| is| of|:| =)? $|\b[SE]?MA ?\(?$",
     re.IGNORECASE,
 )
@@ -113,9 +113,6 @@ _UNIT = re.compile(
     r"|(?:st|nd|rd|th)\b)",
     re.IGNORECASE,
 )
-_PRICE_KEY = re.compile(
-    "^(?!.*(?:percent|pct|fraction)).*(?:price|target|stop|limit|close|entry|support|resistance)", re.IGNORECASE
-)
 _PRICED = re.compile("open|high|low|close|SMA|band|MACD", re.IGNORECASE)
 _COUNTED = re.compile(r"shares|quantity|volume", re.IGNORECASE)
 _SHARES = re.compile(r"(?:\bshares held|\bvolume):? $", re.IGNORECASE)
@@ -134,6 +131,7 @@ class Mask:
     market, calendar: as decisions read them.
     sent: keeps the questions that went to a model, where an audit searches them.
     heads: the constant parts of prompts, masked.
+    ranges: the lowest and the highest price of a symbol's sessions up to one, 0 where none is known.
     """
 
     level: int
@@ -145,6 +143,7 @@ class Mask:
     calendar: Calendar
     sent: list[ModelRequest] | None = None
     heads: dict[str, str] = field(default_factory=dict)
+    ranges: dict[tuple[Symbol, date], tuple[float, float]] = field(default_factory=dict)
 
     @cached_property
     def coded(self) -> Mapping[str, Symbol]:
@@ -181,12 +180,12 @@ class Mask:
         return re.compile(rf"(?<!\w)(?i:{spelled})(?:['’]s)? (?:[A-Z]\w* )?([A-Z]\w*)")
 
     def price_range(self, symbol: Symbol, session: date) -> tuple[float, float]:
-        """The lowest and the highest price of the sessions up to one; empty where none is known."""
-        try:
-            bars = self.market.at(decision_time(self.calendar, session)).bars(symbol, _SESSIONS)
-        except MissingData:
-            return 0.0, 0.0
-        return min(bars.low) / NANO, max(bars.high) / NANO
+        """One of `ranges`."""
+        if (symbol, session) not in self.ranges:
+            with suppress(MissingData):
+                bars = self.market.at(decision_time(self.calendar, session)).bars(symbol, _SESSIONS)
+                self.ranges[symbol, session] = min(bars.low) / NANO, max(bars.high) / NANO
+        return self.ranges.setdefault((symbol, session), (0.0, 0.0))
 
     def named(self) -> list[str]:
         """Words that the level hides and the questions that went out name: tickers, known names, sessions, and prices
@@ -305,7 +304,6 @@ class _Masking:
         # Whose a number is: that of the symbol, or of another company that was named since.
         self._question = self._about = question, ""
         self._prices: dict[tuple[str, str], str] = {}
-        self._ranges: dict[Symbol, tuple[float, float]] = {}
         texts = [message.text for message in request.messages]
         foreign = " ".join([mask.own_texts, *(found[2] for text in texts for found in _FENCE.finditer(text))])
         lower = frozenset(re.findall(r"(?<!\w)[a-z][a-z&]*(?!\w)", " ".join((request.system, *texts))))
@@ -334,13 +332,12 @@ class _Masking:
         return [self.unmasked(one) for one in value] if isinstance(value, (list, tuple)) else value
 
     def _number_of(self, key: str, value: Any) -> Any:
-        """A field; one that is named as a price or a number of shares is changed exactly."""
-        kind = _PRICE_KEY.search(key) or _COUNTED.search(key)
-        if self._level < PRICES or kind is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+        """A field; a number is what it were in a text after its name."""
+        if self._level < PRICES or isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.unmasked(value)
-        factor = self._mask.factors.get(self._request.symbol, Decimal(1))
-        exact = Decimal(str(value)) * (1 / factor if _PRICE_KEY.search(key) else factor)
-        return float(exact) if isinstance(value, float) or exact % 1 else int(exact)
+        priced = partial(self._priced, column=key if _COUNTED.search(key) else None, back=True)
+        number = float(re.sub(_NUMBER, priced, f"{key.replace('_', ' ')}: {value}").rpartition(" ")[2])
+        return int(number) if isinstance(value, int) and number.is_integer() else number
 
     def _message(self, message: Message) -> Message:
         return replace(message, text=self._text(message.text), charts=tuple(map(self._chart, message.charts)))
@@ -461,7 +458,7 @@ class _Masking:
             return value / float(self._mask.factor(bearer)) if back else value
 
         bearer, other = self._about
-        low, high = span = self._range(bearer)
+        low, high = span = self._mask.price_range(bearer, self._request.session)
         if other and column is None and not low / 2 <= as_traded(bearer) <= high * 2:
             bearer, span = other, (0.0, 0.0)
         times, places = self._mask.factor(bearer), len(text.partition(".")[2])
@@ -477,11 +474,6 @@ class _Masking:
         changed = _scaled(text, times, exact=True)
         self._prices[bearer, changed] = text
         return changed
-
-    def _range(self, symbol: Symbol) -> tuple[float, float]:
-        if symbol not in self._ranges:
-            self._ranges[symbol] = self._mask.price_range(symbol, self._request.session)
-        return self._ranges[symbol]
 
 
 def _texts(request: ModelRequest) -> Iterator[str]:

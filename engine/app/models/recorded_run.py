@@ -74,7 +74,9 @@ class RecordedRun:
         for call in reader.calls(run):
             if not call.kind:
                 models[call.agent] = tuple(dict.fromkeys((*models.get(call.agent, ()), call.model)))
-        return cls(run, answers_by_question(answers), models)
+        given = answers_by_question(answers).items()
+        again = {asked: replace(result, cached=True, cost=Decimal(0), latency=0.0) for asked, result in given}
+        return cls(run, again, models)
 
     @property
     def by_rules(self) -> bool:
@@ -89,9 +91,9 @@ class RecordedRun:
         if specs == (OfflineModel.spec,):
             return OfflineModel()
         try:
-            return _Replayed(self, opened(specs[-1]) if specs else _Silent(agent, self.run))
+            return Answered(opened(specs[-1]) if specs else _Silent(agent, self.run), self.answers)
         except UsageError:  # its endpoint is not configured any more
-            return _Replayed(self, _Silent(agent, self.run, specs[-1]))
+            return Answered(_Silent(agent, self.run, specs[-1]), self.answers)
 
 
 def recorded_backtest(run: str) -> RecordedRun:
@@ -103,21 +105,21 @@ def recorded_backtest(run: str) -> RecordedRun:
     return found
 
 
-class _Replayed:
-    """A run's own answers, in front of a model that gives recorded ones alone."""
+class Answered:
+    """A model in front of which recorded answers stand."""
 
-    def __init__(self, recorded: RecordedRun, model: LanguageModel) -> None:
+    def __init__(self, model: LanguageModel, answers: Mapping[Question, ModelResult]) -> None:
         self.spec, self.label, self.sees = model.spec, model.label, model.sees
-        self._answers, self._model = recorded.answers, model
+        self._model, self._answers = model, answers
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The answer of the run, else the model's. Raises MissingData where neither is recorded."""
+        """The answer that there is, or the model's own."""
         result = self._answers.get(question_of(request))
         if result is None:
             return await self._model.answer(request, on_delta)
-        if on_delta is not None and result.text:
+        if on_delta is not None:
             on_delta(result.text)
-        return replace(result, cached=True, cost=Decimal(0), latency=0.0)
+        return result
 
 
 class _Silent:

@@ -22,7 +22,7 @@ from engine.agents.ask import QuestionKey
 from engine.agents.registry import market_alone
 from engine.app.memory import keep_run_memory, run_memory
 from engine.app.models.models import ModelSet, OnUnanswered, known_of, label_after
-from engine.app.models.recorded_run import Question, answers_by_question, question_of
+from engine.app.models.recorded_run import Answered, Question, answers_by_question, question_of
 from engine.app.records.desk_journal import run_lock
 from engine.app.research.run_spec import Stop, with_costs
 from engine.clock import BacktestClock
@@ -261,7 +261,7 @@ class FirstPart:
 
     def through(self, model: LanguageModel) -> LanguageModel:
         """A model that gives the answers of this part again, cost included, and asks `model` for all others."""
-        return _Answered(model, self.answers)
+        return Answered(model, self.answers)
 
     def named(self, spec: str) -> str:
         """The specs of the models that have answered, and of those that go on."""
@@ -352,23 +352,6 @@ def resumed_journal(first: FirstPart) -> Iterator[JournalWriter]:
 def _delete(path: Path) -> None:
     for ending in ("", "-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
-
-
-class _Answered:
-    """A model in front of which the answers of a run's first part stand."""
-
-    def __init__(self, model: LanguageModel, answers: Mapping[Question, ModelResult]) -> None:
-        self.spec, self.label, self.sees = model.spec, model.label, model.sees
-        self._model, self._answers = model, answers
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The answer that there is, or the model's own."""
-        result = self._answers.get(question_of(request))
-        if result is None:
-            return await self._model.answer(request, on_delta)
-        if on_delta is not None:
-            on_delta(result.text)
-        return result
 
 
 def use_so_far(services: Services, models: ModelSet, journal: JournalWriter, run: str) -> ModelUse:
