@@ -110,12 +110,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Estimates by model spec. `unknown` counts runs that have no data, and so ask nothing; `title` is of one that
-    estimates something else than runs; `sampled` counts decisions of `Job.sampled`."""
+    """Estimates by model spec of so many runs that have data; `title` is of one that estimates something else,
+    `sampled` counts decisions of `Job.sampled`."""
 
     models: Mapping[str, Estimate]
     runs: int
-    unknown: int = 0
     title: str = ""
     sampled: int = 0
 
@@ -148,11 +147,10 @@ class Forecast:
 
     def lines(self) -> Iterator[str]:
         """The forecast for a person."""
-        count = self.runs - self.unknown
-        if not (count or self.title):  # the runs will say what data they lack
+        if not (self.runs or self.title):  # they will say what data they lack
             return
         again = f" and for {counted(self.sampled, 'decision')} made again at most" if self.sampled else ""
-        yield self.title or f"Forecast for {counted(count, 'run')}{again}, an estimate from their first sessions:"
+        yield self.title or f"Forecast for {counted(self.runs, 'run')}{again}, an estimate from their first sessions:"
         for spec, found in self.models.items():
             new = max(0.0, found.calls - found.held)
             cost = "price unknown" if found.cost is None else f"about ${found.cost:,.2f}"
@@ -228,7 +226,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
     wanted = [job for job in jobs if not is_free(services, job)]
     totals: dict[tuple[object, ...], Totals | None] = {}
     estimates: dict[str, Estimate] = {}
-    unknown, prices = 0, services.models.prices()
+    runs, prices = len(wanted), services.models.prices()
     with services.models.recorded() as recorded:
         reasoning = cache(recorded.reasoning)  # which reads every recorded answer
         for number, job in enumerate(wanted):
@@ -242,7 +240,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
                 totals[key] = _totals(services, job, seeing)
             known = totals[key]
             if known is None:
-                unknown += 1
+                runs -= 1
                 continue
             follows = services.config.models.replay != ReplayMode.LIVE
             follows = follows and any(map(recorded.has, specs.values()))
@@ -256,7 +254,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
                 tiers=_tiers(services, job, specs),
                 reasoning=reasoning,
             )
-    return Forecast(estimates, len(wanted), unknown, sampled=sum(job.sampled for job in wanted) * len(ALTERED))
+    return Forecast(estimates, runs, sampled=sum(job.sampled for job in wanted) * len(ALTERED))
 
 
 def _add(
