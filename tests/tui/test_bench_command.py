@@ -205,9 +205,9 @@ def test_ctrl_c_prints_what_is_done_and_ends_with_130(
 
     play = jobs.play_job
 
-    def pressed(*arguments: Any) -> Any:
+    def pressed(*arguments: Any, stop: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
-        return play(*arguments)
+        return play(*arguments, stop)
 
     monkeypatch.setattr(jobs, "play_job", pressed)
     assert run("bench", "finvision", "--symbols", "AMZN", "--data", str(real_data), "--json") == 130
