@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,18 +46,18 @@ class Hit:
     query_ranks: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
+class _Scored(NamedTuple):
+    """A candidate with its sort key: highest score first, then the younger, then by id, so that the order never depends
+    on the store's."""
+
+    order: tuple[float, float, str]
     position: int
     record: MemoryRecord
     composite: float
     relevancy: float
 
-    @property
-    def order(self) -> tuple[float, float, str]:
-        """Sort key: highest score first, then the younger, then by id, so that the order never depends on the
-        store's."""
-        return -self.composite, -self.record.born_step, self.record.id
+
+_ORDER = attrgetter("order")
 
 
 class LayerRanking:
@@ -101,7 +103,7 @@ class LayerRanking:
                 ranks.setdefault(record_id, []).append((query_type, rank))
                 if record_id not in result or scored.order < result[record_id].order:
                     result[record_id] = scored
-        united = self._distinct(sorted(result.values(), key=lambda scored: scored.order), len(result))
+        united = self._distinct(sorted(result.values(), key=_ORDER), len(result))
         recency, importance = self._layer_rows.scores(np.array([scored.position for scored in united], np.intp))
         return tuple(
             Hit(
@@ -140,7 +142,7 @@ class LayerRanking:
         relevancy = self._relevancies.of(positions, query)
         composite = self._search.composites(positions, query, relevancy)
         scored = [
-            _Scored(position, record, gamma, similarity)
+            _Scored((-gamma, -record.born_step, record.id), position, record, gamma, similarity)
             for position, record, gamma, similarity in zip(
                 positions.tolist(),
                 self._layer_rows.records(positions),
@@ -149,7 +151,7 @@ class LayerRanking:
                 strict=True,
             )
         ]
-        return sorted(scored, key=lambda one: one.order)
+        return sorted(scored, key=_ORDER)
 
     def _distinct(self, scored: Sequence[_Scored], k: int) -> list[_Scored]:
         """The first k, each that is like one before it left out."""

@@ -31,7 +31,7 @@ def track_of(
     InvestorBench's metrics read, are there where the run is of one symbol.
     """
     points, grown = run_part.equity, _Grown(run_part)
-    symbols = sorted({symbol for point in points for symbol in point.prices})
+    symbols = sorted(set[Symbol]().union(*(point.prices for point in points)))
     prices, positions = _decided(run_part, symbols[0]) if len(symbols) == 1 else (None, None)
     return Track(
         equity=grown.equity,

@@ -72,14 +72,14 @@ def row_of(value: Any, *without: str) -> Row:
     """The fields of a value as columns, without those named."""
     renamed = RENAMED.get(type(value), {})
     row: Row = {}
-    for field in fields(value):
-        part = getattr(value, field.name)
-        if field.name in without:
+    for name in value.__dataclass_fields__:
+        if name in without:
             continue
+        part = getattr(value, name)
         if type(part) in FLATTENED:
             row |= row_of(part)
         else:
-            row[renamed.get(field.name, field.name)] = part
+            row[renamed.get(name, name)] = part
     return row
 
 
@@ -95,14 +95,14 @@ def stored(value: Any) -> Any:
     match value:
         case None:
             return value
+        case Decimal():
+            return str(value)
         case Enum():
             return value.value
         case str():
             return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
         case int() | float() | bytes():
             return value
-        case Decimal():
-            return str(value)
         case datetime():
             return _moment(value)
         case date():

@@ -301,9 +301,8 @@ class SimulatedBroker:
 
     def _known_closes(self, session: date) -> dict[Symbol, Decimal]:
         """The last close of every symbol that has traded by then."""
-        ordinal = session.toordinal()
-        begun = {symbol: tape for symbol, tape in self._tapes.items() if tape.seek(ordinal) >= 0}
-        return {symbol: tape.history.close_at(tape.row) for symbol, tape in begun.items()}
+        ordinal, tapes = session.toordinal(), self._tapes.items()
+        return {symbol: tape.history.close_at(row) for symbol, tape in tapes if (row := tape.seek(ordinal)) >= 0}
 
     def _close_out_ended(self, session: date) -> None:
         """Close positions whose symbol traded for the last time, once every position has a price."""
