@@ -184,6 +184,7 @@ def terminal(installed: Installed, home: Path) -> Iterator[Terminal]:
         opened.close()
 
 
+@pytest.mark.slow
 def test_the_installed_app_paints(installed: Installed, tmp_path: Path) -> None:
     with terminal(installed, tmp_path / "home") as shown:
         shown.until(lambda text: "PAPER" in text and "ORVL" in text)
@@ -241,7 +242,8 @@ def test_a_report_without_its_template_is_a_bug(installed: Installed, tmp_path: 
         _is_broken(installed, ("report", "--format", "html", "--out", "report.html"), tmp_path / "home")
 
 
-@pytest.mark.parametrize(("file", "arguments"), first_of(1, LISTED))
+@pytest.mark.slow
+@pytest.mark.parametrize(("file", "arguments"), LISTED)
 def test_a_file_that_was_removed_is_a_bug(
     installed: Installed, file: str, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -52,6 +52,7 @@ def test_it_opens_and_survives_every_size_down_to_30_by_8(
     terminal.until(lambda text: "ORVL 1D" in text and "run cycle" in text)
 
 
+@pytest.mark.slow
 def test_a_cycle_and_a_backtest_run_while_keys_are_answered(opened: Callable[..., Terminal]) -> None:
     terminal = opened(120, 40)
     terminal.until(lambda text: "ORVL 1D" in text)
@@ -88,6 +89,7 @@ SIGNS = {
 """A few words on every screen, by its key."""
 
 
+@pytest.mark.slow
 def test_keys_alone_reach_every_screen_and_end_an_order(opened: Callable[..., Terminal]) -> None:
     file = places.config_file()
     file.write_text('[desk]\npreset = "finvision"\n[broker]\nmode = "ask"\n')
