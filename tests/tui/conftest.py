@@ -91,8 +91,10 @@ def _to_paint(screen: Screen[Any]) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def styles_parsed_once() -> Iterator[None]:
-    """Apps of this process share the rules that Textual parses from the same style sheets and colours."""
+    """Apps of this process share the rules that Textual parses from the same style sheets and colours; each has the
+    hash that every object has, which Textual writes in Python and asks for a hundred thousand times for a screen."""
     from textual.css import stylesheet
+    from textual.css.model import RuleSet
 
     parse, parsed = stylesheet.parse, dict[Any, Any]()
 
@@ -105,6 +107,7 @@ def styles_parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stylesheet, "parse", once)
+        patch.setattr(RuleSet, "__hash__", object.__hash__)
         yield
 
 
