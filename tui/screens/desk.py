@@ -305,7 +305,9 @@ class DeskScreen(OrderActions):
 
     def _draw_equity(self, view: Snapshot) -> None:
         """Draw the equity where the books may have changed."""
-        self._mark("-fresh", view.market is not None and not view.desk.decisions, "orders", "middle", "agents")
+        fresh = view.market is not None and not view.desk.decisions
+        if self.mark("-fresh", fresh, "orders", "middle", "agents"):
+            self.place_panes()
         if view.sources and (shown := book_curves.seen(view)) != self._booked:
             self._booked = shown
             self._read_book(view)
@@ -329,14 +331,7 @@ class DeskScreen(OrderActions):
             plot = self.query_one("#equity", CurvePlot)
             plot.show(data)
             set_title(plot, title)
-        self._mark("-curve", drawn, "watchlist")
-
-    def _mark(self, name: str, holds: bool, *panes: str) -> None:
-        """Have a class where something holds, which gives these panes another size. All others keep their styles: to
-        work out those of a whole screen takes half as long as to open it."""
-        if self.has_class(name) is not holds:
-            self.set_class(holds, name, update=False)
-            self.app.stylesheet.update_nodes([self.query_one(f"#{pane}") for pane in panes])
+        if self.mark("-curve", drawn, "watchlist"):
             self.place_panes()
 
     def action_symbol(self, step: int) -> None:

@@ -221,6 +221,15 @@ class FramedScreen(ShowsFailures, ScreenKeys):
             self.set_display(parent, held or not (self.single or parent.has_class("part")))
         self.query_one(Hints).show(self._view, self.own_contexts())
 
+    def mark(self, name: str, holds: bool, *panes: str) -> bool:
+        """Have a class where something holds, and return whether that has changed. It gives these panes another size;
+        the styles of all others stay, for those of a whole screen take half as long as to open it."""
+        changed = self.has_class(name) is not holds
+        if changed:
+            self.set_class(holds, name, update=False)
+            self.app.stylesheet.update_nodes([self.query_one(f"#{pane}") for pane in panes])
+        return changed
+
     def set_display(self, widget: Widget, shown: bool) -> None:
         """Show a widget or hide it. One that is shown is told its size, and all in it: Textual takes it for one that
         knows it where somebody asks for a region between that and the next layout, after something was scrolled."""

@@ -262,7 +262,7 @@ class WhyScreen(MemoryKeys):
         """Show the panes of the part that is shown."""
         super().place_panes()
         if self._built:
-            self.set_class(self.query_one("#decided-so").display and not self.single, "-summary")
+            self.mark("-summary", self.query_one("#decided-so").display and not self.single, "decisions")
             columns = self.query_one("#columns")
             columns.styles.height = None if self.single else self._room_for_columns()
             self._read_chosen()
