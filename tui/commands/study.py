@@ -91,6 +91,8 @@ def study_command(
     if as_json() and chosen not in (None, JSON):
         raise click.UsageError(f"--json and --format {chosen} contradict each other: give one of them")
     if file == LIST:
+        if chosen in (CSV, LATEX) or folder or scheduler or jobs > 1:
+            raise click.UsageError("list prints text or --json, and plays no run: leave out the other options")
         found = studies()
         show_document(found, lambda: list_lines(found))
         return

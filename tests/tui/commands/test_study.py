@@ -227,6 +227,7 @@ def test_ctrl_c_leaves_whole_runs_alone(
     assert whole["rows"][: len(rows)] == rows and len(whole["rows"]) == 4
     assert kept.items() <= journals().items()
     assert run("study", "list").out.splitlines()[1].split()[:3] == ["grid", "4", "4"]
+    assert {run("study", "list", *more).code for more in (("--format", "csv"), ("--jobs", "2"))} == {2}
 
 
 @contextmanager
