@@ -28,7 +28,7 @@ from engine.agents.registry import Agents, ablations, inputs_of, registered, ste
 from engine.domain.decision import DESK, HORIZON_TYPES, RetrievalType, TradeValues
 from engine.domain.market import Symbol
 from engine.domain.run import Briefing, ExpertNote
-from engine.domain.text import cut_between_words
+from engine.domain.text import cut_between_words, did_you_mean
 from engine.errors import ConfigError, UsageError
 from engine.settings import owners as owner_settings
 from engine.settings import values as settings
@@ -511,9 +511,7 @@ def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
     else:
         shipped = shipped_presets().get(name)
         if shipped is None:
-            near = difflib.get_close_matches(name, preset_names(), 1)
-            hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(preset_names())}"
-            raise UsageError(f"no preset {name}; {hint}")
+            raise UsageError(f"no preset {name}; {did_you_mean(name, preset_names())}")
         entry = shipped
     try:
         plain = tomllib.loads(entry.read_text(encoding="utf-8"), parse_float=Decimal)

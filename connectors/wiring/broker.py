@@ -3,7 +3,6 @@ environment, keys from the environment alone."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import connectors
 from engine.broker_registration import BrokerRegistration, BrokerService
 from engine.domain.market import Exchange
+from engine.domain.text import did_you_mean
 from engine.errors import ConfigError
 from engine.program_files import broken_installation
 from engine.settings.config import Config
@@ -74,8 +74,7 @@ def _registration(kind: str) -> BrokerRegistration[Any]:
     installed = () if is_file_reference(kind) else entry_names(Kind.BROKER)
     if not is_file_reference(kind) and kind not in installed:
         known = [SIMULATED, *shipped, *installed]
-        near = difflib.get_close_matches(kind, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}, and FILE.py:NAME"
+        hint = did_you_mean(kind, known, f"available: {', '.join(known)}, and FILE.py:NAME")
         raise ConfigError(f"broker.kind: unknown broker {kind}; {hint}")
     if is_file_reference(kind) and not Path(kind).expanduser().is_absolute():
         raise ConfigError(f"broker.kind: {kind} has to begin with its whole path: a desk runs from any folder")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import partial, reduce
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -42,7 +42,6 @@ from engine.errors import (
     StaleData,
     TryAgainLater,
     UsageError,
-    gravest,
 )
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset
@@ -303,7 +302,7 @@ def _play_all(
 
 
 def _play_here(services: Services, jobs: Sequence[Job], stop: Stop, end: OnEnd, *, light: bool) -> None:
-    """Play runs one after the other. Where their models cannot be had, those of other models go on; then the gravest of
+    """Play runs one after the other. Where their models cannot be had, those of other models go on; then the first of
     these errors is raised."""
     out = dict[object, PaperdeskError]()
     for job in jobs:
@@ -319,7 +318,7 @@ def _play_here(services: Services, jobs: Sequence[Job], stop: Stop, end: OnEnd, 
                 raise
             out[asked] = error
     if out:
-        raise reduce(gravest, out.values())
+        raise next(iter(out.values()))
 
 
 def _play(services: Services, job: Job, *, light: bool, stop: Stop) -> PaperdeskError | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 
 from engine.domain.order import ZERO
 from engine.errors import InvariantBroken
@@ -43,6 +44,13 @@ def cut_between_sentences(text: str, limit: int) -> str:
 def counted(count: int, noun: str, several: str = "") -> str:
     """A number with its noun: 1 session, 2 sessions; `several` where an s does not make the plural."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {several or f'{noun}s'}"
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """`did you mean X?` with the name that is nearest; where none is near `otherwise`, by default all of them."""
+    names = list(known)
+    near = get_close_matches(name, names, 1)
+    return f"did you mean {near[0]}?" if near else otherwise or f"available: {', '.join(names)}"
 
 
 def first_few(items: Sequence[object], most: int = 3) -> str:

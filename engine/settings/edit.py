@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 
+from engine.domain.text import did_you_mean
 from engine.errors import ConfigError, UsageError
 from engine.settings.config import Config, Loaded
 from engine.settings.config_sources import PREFIX, put, read_sources
@@ -46,8 +46,8 @@ def values_of(loaded: Loaded, prefix: str = "") -> list[Value]:
         if not prefix or key == prefix or key.startswith(f"{prefix}.")
     ]
     if not found:
-        near = difflib.get_close_matches(prefix, [*shown, *loaded.config.shown()], 1)
-        raise UsageError(f"no key {prefix}; " + (f"did you mean {near[0]}?" if near else "see paperdesk config list"))
+        hint = did_you_mean(prefix, [*shown, *loaded.config.shown()], "see paperdesk config list")
+        raise UsageError(f"no key {prefix}; {hint}")
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from decimal import Decimal
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
+from engine.domain.text import did_you_mean
 from engine.errors import ConfigError
 from engine.settings.values import Frozen, complaint
 
@@ -125,9 +125,7 @@ def shipped_character(name: str) -> Character:
     folder = _shipped()
     entry = folder / f"{name}.toml"
     if not entry.is_file():
-        names = character_names()
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(names)}"
+        hint = did_you_mean(name, character_names())
         raise ConfigError(f"no character {name}; {hint}; a character in words has more than one")
     return _character_in(entry, name)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Literal, get_args
@@ -10,6 +9,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine.domain.decision import SizingRule
+from engine.domain.text import did_you_mean
 
 
 class Frozen(BaseModel):
@@ -96,8 +96,7 @@ def complaint(model: type[BaseModel], error: ValidationError) -> str:
     if first["type"] != "extra_forbidden":
         return f"{where}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
     known = sorted(_model_at(model, first["loc"][:-1]).model_fields)
-    near = difflib.get_close_matches(str(first["loc"][-1]), known, 1)
-    return f"unknown key {where}; " + (f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}")
+    return f"unknown key {where}; {did_you_mean(str(first['loc'][-1]), known)}"
 
 
 def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:

@@ -556,8 +556,7 @@ def _moved(found: str, shift: timedelta) -> str:
 
 def _code(kind: str, name: str) -> str:
     """A word that stands for a name in every question, however it is spelled, and tells nothing of it."""
-    number = _digest(name)
-    return kind + "".join(chr(ord("a") + number // 26**place % 26) for place in range(5))
+    return kind + "".join(chr(ord("a") + _digest(name) // 26**place % 26) for place in range(5))
 
 
 def _any_of(group: str, names: Iterable[str]) -> str:

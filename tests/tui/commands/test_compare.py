@@ -56,6 +56,8 @@ class Models(FakeLLMServer):
 
     def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
         model = body["model"]
+        if model == "later" and self.decided[model] >= SESSIONS:
+            return Fail(402, "no credit is left", "insufficient_quota")
         if model == "gone":
             return Fail(404, "the model gone does not exist", "model_not_found")
         if is_preflight(body):
@@ -198,6 +200,12 @@ def test_a_model_that_cannot_be_had_does_not_keep_the_others(service: Models, ru
     assert stopped.code == 78 and "gone" in stopped.err and "continues" in stopped.err, stopped.err
     assert [row["name"] for row in stopped.json["models"]] == ["near:buyer", "near:idle"] and stopped.json["pairs"]
     assert "near:idle beside near:buyer" in run(*command).out
+
+
+def test_a_second_mask_that_cannot_be_had_leaves_the_first(service: Models, run: Run) -> None:
+    stopped = run("backtest", *WINDOW, "--model", "near:later", "--mask", "0,4", "--run", "r", "--yes", "--json")
+    assert stopped.code == 75 and "no credit is left" in stopped.err and "--resume r-mask4" in stopped.err
+    assert (stopped.json["run"], stopped.json["sessions"], stopped.json["interrupted"]) == ("r-mask0", SESSIONS, False)
 
 
 def test_what_has_no_data_has_no_forecast(service: Models, run: Run) -> None:

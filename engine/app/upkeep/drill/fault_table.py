@@ -6,12 +6,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from engine.domain.market import Symbol
+from engine.domain.text import did_you_mean
 from engine.errors import UsageError
 from engine.program_files import program_text
 
@@ -67,7 +67,5 @@ def chosen(names: Sequence[str]) -> tuple[Row, ...]:
     known = {row.name: row for row in fault_table()}
     for name in names:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise UsageError(f"--only {name}: the drill has no such row; {hint}")
+            raise UsageError(f"--only {name}: the drill has no such row; {did_you_mean(name, known)}")
     return tuple(row for row in known.values() if not names or row.name in names)
