@@ -9,7 +9,6 @@ Settings of a rehearsal, which a desk has to pass before it trades an account: `
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterator
 from datetime import date
@@ -413,10 +412,8 @@ class Preset(settings.Frozen):
         gone: set[str] = set()
         for name in names:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
                 unknown = f"--without {name}: no such step, tool or owner of {self.name}"
-                raise UsageError(f"{unknown} (available: {', '.join(known)}){hint}")
+                raise UsageError(f"{unknown}; {did_you_mean(name, known)}")
             gone.update(groups.get(name, (name,)))
         owners = {name: owner for name, owner in self.owners.items() if not (name in self.characters and name in gone)}
         if not owners:
