@@ -161,10 +161,9 @@ class Trail(dict[str, Any]):
     """The trail of a decision with the keys of `why --json`; printed, it is what `why` prints."""
 
     def __str__(self) -> str:
-        from tui.commands.why import SCREEN
-        from tui.text.trail_summary import summary_lines
+        from tui.text.trail_text import why_lines
 
-        return "\n".join(text for text, _ in summary_lines(self, WIDTH, SCREEN))
+        return "\n".join(text for text, _ in why_lines(self, WIDTH))
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"

@@ -4,10 +4,10 @@ every front end shows."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.domain.text import counted, one_line
+from engine.domain.text import one_line
 from engine.reports import amounts
 
 Row = Mapping[str, Any]
@@ -46,11 +46,12 @@ def moved(later: Row) -> str:
     return amounts.percent(later["change"] if later["result"] is None else later["result"])
 
 
-def first_reason(shown: Row) -> str:
-    """The first line of a reason; without the action, which stands before it, where a rule begins with it."""
+def first_reason(shown: Row, *, ruled: bool = True) -> str:
+    """The first line of a reason; without the action, which stands before it, where a rule begins with it, and without
+    that rule where it is not wanted."""
     rule, text = rule_and_reason(shown["asked"]["action"], one_line(shown["reason"].split("\n", 1)[0]))
     text = f"{text[:1].upper()}{text[1:]}"
-    return f"{text.removesuffix('.')} ({rule})." if rule else text
+    return f"{text.removesuffix('.')} ({rule})." if rule and ruled else text
 
 
 def rule_and_reason(action: str, text: str) -> tuple[str, str]:
@@ -64,19 +65,22 @@ def rule_and_reason(action: str, text: str) -> tuple[str, str]:
 
 def reasons(shown: Row) -> dict[str, list[str]]:
     """The reasons of each side, the strongest first: of a trade for and against it, else for what each side would
-    do."""
+    do. The first of several owners who agree names the others."""
     trades = shown["asked"]["action"] in ("BUY", "SELL")
     sides: dict[str, list[str]] = {"For": [], "Against": []} if trades else {name: [] for name in SIDES.values()}
+    opinions = [one for one in shown["reasons"] if not one["source"]]
     for one in shown["reasons"]:
         label = ("For" if one["for"] else "Against") if trades else SIDES[one["side"]]
-        sides[label].append(_reason(one, shown["owner"]))
+        others = [other["owner"] for other in opinions if other is not one and other["side"] == one["side"]]
+        sides[label].append(_reason(one, shown["owner"], [] if one["source"] or sides[label] else others))
     return sides
 
 
-def _reason(one: Row, decider: str) -> str:
+def _reason(one: Row, decider: str, others: Sequence[str]) -> str:
     owner = "" if one["owner"] == decider else one_line(one["owner"])
     text, agent = one_line(one["text"]), one_line(one["source"]).partition(" ")[0]
-    return f"{', '.join(filter(None, (owner, agent)))}: {text}{'' if text[-1:] in '.!?…' else '.'}"
+    agree = f" ({', '.join(map(one_line, others))} agree{'s' if len(others) == 1 else ''})" if others else ""
+    return f"{', '.join(filter(None, (owner, agent)))}{agree}: {text}{'' if text[-1:] in '.!?…' else '.'}"
 
 
 def sentences(text: str, most: int) -> str:
@@ -86,17 +90,15 @@ def sentences(text: str, most: int) -> str:
 
 
 def dissent_words(shown: Row) -> str:
-    """`1 BUY, 2 HOLD; otherwise trend BUY 4 %, confidence 0.44`, or of agents `news bearish, of 2 that took a side`."""
+    """`trend BUY 4 %, confidence 0.44; 1 BUY, 2 HOLD`, or of agents `news bearish, of 2 that took a side`."""
     dissent = shown["dissent"]
     others = ", ".join(_voice(one, shown["owner"]) for one in dissent["otherwise"])
     voices = sum(dissent["votes"].values())
     if dissent["of"] == "agents":
-        if not voices:
-            return "no agent as a whole took a side"
-        return f"{others or 'none'}, of {counted(voices, 'agent')} that took a side"
+        return f"{others or 'none'}, of {voices} that took a side" if voices else "no agent took a side"
     votes = ", ".join(f"{count} {said}" for said, count in dissent["votes"].items()) or "no owner has an opinion"
     silent = f", {dissent['abstained']} abstained" if dissent["abstained"] else ""
-    return f"{votes}{silent}; {f'dissent {others}' if others else 'no dissent'}"
+    return f"{others or 'none'}; {votes}{silent}"
 
 
 def _voice(one: Row, decider: str) -> str:

@@ -17,11 +17,12 @@ ACTION_INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A text with its ink (text, up, down, muted, strong, warn, mark; on pages any class) and, where it does not sort
-    by its text, the value to sort by."""
+    by its text, the value to sort by; `brief` stands on a screen that has no room for all of it."""
 
     text: str
     ink: str = "text"
     order: Any = None
+    brief: str = ""
 
     @property
     def value(self) -> Any:

@@ -236,7 +236,7 @@ VIEWS = (
 )
 """The keys that lead from one view to the next, each text of its own."""
 HOLDERS = (
-    "#agents, #events, #said, #recalled, #live, #blotter, #decisions, #summary, #memories, #recorded, #run,"
+    "#agents, #events, #recalled, #blotter, #decisions, #summary, #memories, #recorded, #run,"
     " #checks, #models, #rates, #log, TimeBar, ReadingScreen #page, ConfirmScreen > Vertical"
 )
 """The panes that may hold a text, among them the page of the log and of a trail, and a dialog."""

@@ -163,7 +163,7 @@ def test_the_apps_backtests_are_followed_on_their_own_data(home: Market, capsys:
             (shown,) = why(capsys, one)["decisions"]
             changes = {later["sessions"]: later["change"] for later in shown["closes_since"]}
             assert followed[one.key] == tuple(map(changes.get, (1, 5, 20)))
-            (trail,) = asyncio.run(opened.ask.read(source, partial(trail_of, decision=one)))["decisions"]
+            (trail,) = asyncio.run(opened.ask.read(source, partial(trail_of, decisions=[one])))["decisions"]
             assert trail["closes_since"] == shown["closes_since"]
     finally:
         bridge.stop()

@@ -97,7 +97,7 @@ async def test_a_key_paints_the_chart_before_the_answers_are_laid_out(
         chart, agents = screen.query_one(CandleChart), screen.query_one(AgentPanes)
         before = chart.data.title
         said: list[str] = []
-        monkeypatch.setattr(agents, "show", lambda desk, symbol: said.append(symbol))
+        monkeypatch.setattr(agents, "show_steps", lambda desk, symbol: said.append(symbol))
         screen.action_symbol(1)  # type: ignore[attr-defined]
         assert chart.data.title != before and said == []
         await until(pilot, lambda: bool(said) and chart.data.title.startswith(said[-1]))

@@ -26,13 +26,13 @@ from textual.css.stylesheet import Stylesheet
 from engine.settings import places
 from tui.app.shutdown import terminal_is_gone
 from tui.screens.frame import FramedScreen
-from tui.screens.newest_reading import is_reading
 from tui.settings.app_settings import THEMES, THEMES_OF_256, AppSettings
 from tui.settings.invocation import DEFAULT
 from tui.settings.keys import DESK, KEYS, MODES, OPS
 from tui.settings.pixels import Pixels
 from tui.view.snapshot import Place, Snapshot
 from tui.widgets.clickable import clicked_action
+from tui.widgets.newest_reading import is_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -128,7 +128,8 @@ def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At) -> N
     def lines() -> Iterator[str]:
         from tui.text.owners_text import owner_lines
 
-        yield from owner_lines(document, records.title, standard_output())
+        console = standard_output()
+        yield from map(console.inked, owner_lines(document, records.title, console.width, console.room))
 
     show_records(records, document, lines)
 

@@ -171,7 +171,8 @@ def _lifeline(selected: SelectedMemory, wanted: str) -> None:
 
     with selected.stored.opened() as memory:
         document = lifeline_document(selected.head, memory, selected.stored.calendar, wanted)
-    show_document(document, lambda: lifeline_lines(document))
+    console = standard_output()
+    show_document(document, lambda: map(console.inked, lifeline_lines(document, console.width, console.room)))
 
 
 def _map(selected: SelectedMemory, file: Path | None, symbol: str | None, limit: int | None) -> None:

@@ -21,15 +21,13 @@ from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree
 from tui.shell.progress import work_line
 from tui.text.console import Console, show_document, standard_output
-from tui.text.plain_text import cut, facts, one_line, table, table_of, wrapped
+from tui.text.plain_text import cut, facts, one_line, paragraph, table, table_of, wrapped
 
 if TYPE_CHECKING:
     from engine.domain.chart import ChartSpec
     from engine.ports import ChartPainter
     from tui.text.plain_text import Line
 
-SCREEN = 24
-"""Lines of the first screen of a trail."""
 SAMPLE = 20
 """Decisions that --attribute draws where no number is given."""
 _MORE = {
@@ -153,28 +151,16 @@ def _show_trail(
         market = known_closes(invocation.services(), records, (made[0].key.symbol,))
         document = why_document(records, made, written, market)
 
+    from tui.text.trail_text import why_lines
+
     charts = [(f"chart: {path}", "") for path in written]
-    _show(
-        document,
-        records.note,
-        lambda width: chain(_trail_lines(document, width, full=full, prompts=prompts), charts),
-    )
+    _show(document, records.note, lambda width: [*why_lines(document, width, full=full, prompts=prompts), *charts])
 
 
 def _show(document: Mapping[str, Any], note: str, lines: Callable[[int], Iterable[Line]]) -> None:
     """Print a document, or the lines that are made of it for a width, under a note on the records."""
     console = standard_output()
     show_document(document, lambda: chain([note] if note else [], map(console.inked, lines(console.width))))
-
-
-def _trail_lines(document: Mapping[str, Any], width: int, *, full: bool, prompts: bool) -> Iterator[Line]:
-    if full or prompts:
-        from tui.text.trail_text import why_lines
-
-        return why_lines(document, width, prompts=prompts)
-    from tui.text.trail_summary import summary_lines
-
-    return summary_lines(document, width, SCREEN)
 
 
 def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], *, yes: bool) -> None:
@@ -231,23 +217,19 @@ def _attribute(
 
     services = invocation.services()
     with invocation.records(decisions=True) as records:
-        single = symbol is not None and session is not None
-        if symbol is None or session is None:
-            occasions = sample(records, symbol, *drawn)
-        else:
-            occasions = [decided(records, symbol, session)]
+        single = symbol and session
+        occasions = [decided(records, symbol, session)] if symbol and session else sample(records, symbol, *drawn)
         agree(services, attribution_forecast(services, records, occasions), yes)
         with within_day(services) as within, work_line() as report:
             found = attribute(within, records, occasions, report)
         document = (
             attribution_document(records, found[0]) if single else run_attribution_document(records, found, drawn[1])
         )
-        note = records.note
 
     from tui.text.attribution_text import attribution_lines, run_attribution_lines
 
     made = attribution_lines if single else run_attribution_lines
-    _show(document, note, lambda width: made(document, width))
+    _show(document, records.note, lambda width: made(document, width))
 
 
 def _show_placement(invocation: Invocation, symbol: str, session: date, wanted: str) -> None:
@@ -260,36 +242,27 @@ def _show_placement(invocation: Invocation, symbol: str, session: date, wanted: 
         made = decided(records, symbol, session)
         found = recall_placement(invocation.services(), records.required, made, wanted)
         document = placement_document(records.head, made[0].key, found.record, found.recalls, found.calendar)
-        note = records.note
-    show_document(document, lambda: [*([note] if note else []), *_placement_lines(document, standard_output())])
+    _show(document, records.note, lambda width: _placement_lines(document, width))
 
 
-def _placement_lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
-    width, memory = min(console.width, 110), document["memory"]
+def _placement_lines(document: Mapping[str, Any], width: int) -> Iterator[Line]:
+    width, memory = min(width, 110), document["memory"]
     of = f"{memory['symbol']} {memory['kind']} of {memory['session']}, owner {memory['owner']}"
-    yield console.bold(f"{document['symbol']} {document['session']}: {of}, id {memory['id']}")
-    yield cut(one_line(memory["text"]), width)
+    yield f"{document['symbol']} {document['session']}: {of}, id {memory['id']}", "strong"
+    yield cut(one_line(memory["text"]), width), ""
     later = memory["available"] > document["session"]
     since = f"it is from {memory['available']}" if later else "it was written after this decision"
     if not document["recalls"]:
-        yield "nothing was asked of memory"
+        yield "nothing was asked of memory", ""
     for one in document["recalls"]:
-        told = {
-            **(one["gone"] or {}),
-            "since": since,
-            "types": ", ".join(memory["types"]),
-            "like": (one["like"] or "")[:8],
-        }
+        types, like = ", ".join(memory["types"]), (one["like"] or "")[:8]
         said = one["reason"] if one["reason"] == "recalled" else f"not recalled, {one['reason']}"
-        more = _MORE.get(one["reason"], "").format(**told)
-        yield from wrapped(f"{one['question']} of {one['owner']}: {said}{more}", width)
+        more = _MORE.get(one["reason"], "").format(**(one["gone"] or {}), since=since, types=types, like=like)
+        yield from paragraph(f"{one['question']} of {one['owner']}: {said}{more}", width, "")
         if one["types"]:
             scores = f"recency {one['recency']:.3f}, importance {one['importance']:.1f}"
-            yield f"  {one['layer']}, {scores}; relevancy is {one['measure']}; {one['k']} are taken by each query"
-            yield from (f"  {line}" for line in table_of(_COLUMNS, one["types"], width - 2))
-
-
-_WIDEST = 120
+            yield f"  {one['layer']}, {scores}; relevancy is {one['measure']}; {one['k']} are taken by each query", ""
+            yield from ((f"  {line}", "") for line in table_of(_COLUMNS, one["types"], width - 2))
 
 
 @command("parity")
@@ -324,7 +297,7 @@ def parity_command(invocation: Invocation, session: date | None) -> int:
 def _parity_lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
     from tui.text.run_text import decided_by
 
-    width = min(console.width, _WIDEST)
+    width = min(console.width, 120)
     verdict = "every decision and order is the same" if document["same"] else "not the same"
     yield console.bold(f"Parity of {document['session']}: {verdict}")
     decisions = document["decisions"]

@@ -24,12 +24,12 @@ from engine.reports.table import Cell, Column, sign_ink
 from engine.reports.tables import FLOWS, PRICE, REQUESTED, SIDE, SYMBOL
 from tui.desk import book_curves
 from tui.screens.frame import TALL, Layout
-from tui.screens.newest_reading import newest_reading
 from tui.screens.order_actions import OrderActions
 from tui.settings.keys import BOOK, bindings
 from tui.view.snapshot import OPENING, Snapshot
 from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.desk_tables import order_state
+from tui.widgets.newest_reading import newest_reading
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Row, Table, rows_of
 

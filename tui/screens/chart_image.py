@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Static
 
 from engine.errors import PaperdeskError
 from tui.desk.desk_app import DeskApp
@@ -21,6 +20,7 @@ from tui.text.plain_text import printable
 from tui.view.desk_port import Source
 from tui.widgets.agent_panes import styled_answer
 from tui.widgets.clickable import clickable_keys
+from tui.widgets.text_lines import TextPane
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
@@ -30,8 +30,8 @@ class ChartImageScreen(ReadingScreen):
     """A picture and what was read from it; y copies the path of its file."""
 
     KEYS = (
-        ("j down", "scroll_lines(2)"),
-        ("k up", "scroll_lines(-2)"),
+        ("j down", "focused.scroll_lines(2)"),
+        ("k up", "focused.scroll_lines(-2)"),
         ("y copy the path", "copy"),
         ("esc back", "leave"),
     )
@@ -48,20 +48,22 @@ class ChartImageScreen(ReadingScreen):
             shows = can_show()
             if shows:
                 yield image_widget(self._path, cast("DeskApp", self.app).pixels, id="pixels")
-            with VerticalScroll(id="page"):
-                yield Static(f"The picture is {self._path}", markup=False)
-                if not shows:
-                    yield Static("It is shown here where textual-image is installed.", markup=False)
-                yield Static("")
-                yield Static(self.text, markup=False)
+            page = TextPane(title="", id="page")
+            more = "" if shows else "\nIt is shown here where textual-image is installed."
+            page.show(Content.assemble(f"The picture is {self._path}{more}\n\n", self.text))
+            yield page
 
     def text_to_copy(self) -> str:
         """The path of the picture."""
         return str(self._path)
 
 
-async def show_image(screen: Screen[Any], source: Source, decision: Decision) -> None:
+def show_image(screen: Screen[Any], source: Source, decision: Decision) -> None:
     """Paint the first chart that a model was shown for a decision, and open it; what stands in the way is said."""
+    screen.run_worker(_paint(screen, source, decision), group="picture", exclusive=True, exit_on_error=False)
+
+
+async def _paint(screen: Screen[Any], source: Source, decision: Decision) -> None:
     from engine.reports.documents.questions import charts_read
 
     app, symbol, session = cast("DeskApp", screen.app), decision.key.symbol, decision.key.session

@@ -20,7 +20,6 @@ from tui.charts.chart_data import DAYS, INDICATORS, MINUTES, NO_CHART, SymbolCha
 from tui.charts.plotting import PlotData
 from tui.desk.desk_app import ShowsFailures
 from tui.screens.frame import TALL
-from tui.screens.newest_reading import READING
 from tui.text.plain_text import cut, one_line
 from tui.view.market_view import MarketView
 from tui.view.snapshot import Snapshot
@@ -29,6 +28,7 @@ from tui.widgets.agent_panes import MUTED
 from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
+from tui.widgets.newest_reading import READING
 from tui.widgets.plot import CurvePlot
 from tui.widgets.text_lines import TextPane
 

@@ -23,7 +23,6 @@ from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.chart_pane import ChartPane
 from tui.screens.frame import TALL, Layout
-from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
 from tui.settings.keys import DESK, bindings, works
 from tui.view.market_view import MarketView
@@ -35,6 +34,7 @@ from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.desk_tables import ORDERS, order_rows, watchlist_columns, watchlist_rows
+from tui.widgets.newest_reading import READING
 from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Column, Table
@@ -42,7 +42,6 @@ from tui.widgets.trail_pane import trail_of
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
-    from tui.view.desk_port import Source
 
 
 class DeskScreen(OrderActions):
@@ -67,8 +66,8 @@ class DeskScreen(OrderActions):
         """The reason why prices of watched symbols were not fetched that was shown last."""
         self._booked: tuple[object, ...] = ()
         """The part of the snapshot that the books behind the equity were read for."""
-        self._carded: tuple[object, ...] = ()
-        """The decision whose card is shown, and the record that it was read from."""
+        self._trailed: tuple[object, ...] = ()
+        """The decision whose trail is shown, and the record that it was read from."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the panes."""
@@ -108,7 +107,7 @@ class DeskScreen(OrderActions):
 
     def show_body(self, view: Snapshot) -> None:
         """Show a snapshot in all panes, which draw what has changed."""
-        self.query_one(AgentPanes).show(view.desk, self.symbol)
+        self._show_agents()
         self._show_watchlist(view)
         self._show_chart(view)
         self._draw_equity(view)
@@ -132,29 +131,6 @@ class DeskScreen(OrderActions):
         looked_up = self._group.looked_up.charts
         charts = looked_up if view.market is None or self.symbol in looked_up else view.market.charts
         self.chart.show(view, self.symbol, charts.get(self.symbol, NO_CHART))
-        self._show_card(view)
-
-    def _show_card(self, view: Snapshot) -> None:
-        """Have the card of the symbol's latest decision read; while a cycle writes, that of before stays."""
-        made = next(iter(view.desk.decisions.get(self.symbol, {}).values()), None)
-        wanted = () if made is None or not view.sources else (made.key, *view.sources[:1])
-        same = wanted[:1] == self._carded[:1]
-        if wanted == self._carded or (same and view.desk.running):
-            return
-        self._carded = wanted
-        if not same:
-            self.query_one(AgentPanes).show_card(None)
-        if made is not None and wanted:
-            self._read_card(view, made)
-
-    @work(group=f"{READING} card", exclusive=True, exit_on_error=False, description="the decision's card")
-    async def _read_card(self, view: Snapshot, made: Decision) -> None:
-        assert view.opened is not None
-        try:
-            card = await view.opened.ask.read(view.sources[0], partial(trail_of, decision=made))
-        except PaperdeskError:  # what is wrong with a journal is said by the error bar
-            card = None
-        self.query_one(AgentPanes).show_card(card)
 
     def _show_orders(self, view: Snapshot) -> None:
         orders, controls = self.query_one("#orders", Table), view.controls
@@ -176,8 +152,17 @@ class DeskScreen(OrderActions):
         self.call_after_refresh(self._show_agents)
 
     def _show_agents(self) -> None:
-        if self.is_attached:
-            self.query_one(AgentPanes).show(self._view.desk, self.symbol)
+        """Show the agents at work and, once a cycle has ended, what was decided on the symbol."""
+        if not self.is_attached:
+            return
+        view, pane = self._view, self.query_one(AgentPanes)
+        made = () if view.desk.running else tuple(view.desk.decisions.get(self.symbol, {}).values())
+        wanted = (made[0].key, view.sources[0]) if made and view.sources else ()
+        if not wanted or wanted[:1] != self._trailed[:1]:
+            pane.show_steps(view.desk, self.symbol)
+        if wanted and wanted != self._trailed:
+            pane.read(view.sources[0], partial(trail_of, decisions=made))
+        self._trailed = wanted
 
     @on(Table.Moved)
     def _moved(self, event: Table.Moved) -> None:
@@ -406,17 +391,13 @@ class DeskScreen(OrderActions):
 
     def action_image(self) -> None:
         """Show the chart that the model was shown for a decision."""
+        from tui.screens.chart_image import show_image
+
         decision = self._decision()
         if decision is None or not self._view.sources:
             self.notify(f"{self.symbol} was not decided here", markup=False, timeout=3)
         else:
-            self._paint(self._view.sources[0], decision)
-
-    @work(group="picture", exclusive=True, exit_on_error=False)
-    async def _paint(self, source: Source, decision: Decision) -> None:
-        from tui.screens.chart_image import show_image
-
-        await show_image(self, source, decision)
+            show_image(self, self._view.sources[0], decision)
 
     def _decision(self) -> Decision | None:
         """The decision under the chart's cursor or, where that stands alone, the latest in view; else the symbol's

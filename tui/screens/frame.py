@@ -21,7 +21,6 @@ from tui.screens.screen_keys import ScreenKeys
 from tui.settings.keys import menu
 from tui.view.desk_port import Source
 from tui.view.snapshot import Retry, Snapshot, active_contexts
-from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.border_text import fit_borders
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.screen_bars import ErrorBar, StatusBar
@@ -296,7 +295,7 @@ class FramedScreen(ShowsFailures, ScreenKeys):
     def text_to_copy(self) -> str:
         """The content of the focused pane."""
         focused = self.focused
-        return focused.as_text() if isinstance(focused, Table | AgentPanes | TextPane) else ""
+        return focused.as_text() if isinstance(focused, Table | TextPane) else ""
 
     def action_back(self) -> None:
         """Dismiss the error, then a filter, then a pane that stands alone."""

@@ -15,7 +15,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 
 from engine.errors import PaperdeskError
 from engine.messages.commands import MemoryChange
@@ -24,16 +23,16 @@ from tui.charts.plotting import PlotData
 from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
-from tui.screens.newest_reading import newest_reading
 from tui.settings.keys import MEMORY, OPS, bindings
-from tui.text.memory_lines import DONE
-from tui.text.plain_text import one_line, printable
+from tui.text.memory_lines import DONE, lifeline_lines
+from tui.text.plain_text import one_line
 from tui.view.snapshot import PAST, Snapshot
-from tui.widgets.agent_panes import MUTED
 from tui.widgets.border_text import set_subtitle
+from tui.widgets.newest_reading import newest_reading
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Column, Row, Table, rows_of
 from tui.widgets.text_lines import TextPane
+from tui.widgets.trail_pane import inked
 
 Document = Mapping[str, Any]
 Moment = tuple[str | None, date | None, bool]
@@ -189,9 +188,10 @@ class MemoryScreen(MemoryKeys):
             return
         until = self._document.get("session") or ""
         changes = [one for one in life["changes"] if one["session"] < until or self._was(one, until)]
-        self._life = {**life, "changes": changes}
-        self.query_one("#recorded", TextPane).show(memory_content(life, changes), top=True)
         values = [one for one in life["values"] if one["session"] <= until]
+        self._life = {**life, "changes": changes, "values": values}
+        recorded = self.query_one("#recorded", TextPane)
+        recorded.show(inked(lifeline_lines(self._life, recorded.text_width)), top=True)
         if self._undecided and values and "importance" in (row := listed(self._document, memory_id) or {}):
             values[-1] = {**values[-1], "importance": row["importance"]}
         plot = self.query_one("#life", CurvePlot)
@@ -292,20 +292,3 @@ def memory_rows(memories: Sequence[Document]) -> list[Row]:
     made = rows_of(memory_columns(memories), memories, lambda one: str(one["id"]))
     said = (f"{one['owner']} {one['id']} {'pinned' if one.get('pinned') else ''}" for one in memories)
     return [replace(row, more=more) for row, more in zip(made, said, strict=True)]
-
-
-def memory_content(life: Document, changes: Sequence[Document]) -> Content:
-    """A memory whole: its text, and its changes up to the moment that is shown."""
-    parts: list[str | tuple[str, str]] = [
-        (f"{life['symbol']}  {one_line(life['kind'])} of {life['session']}  {life['id'][:8]}\n", "bold"),
-        (f"of {one_line(life['owner'])}, born into {life['born_into']} with {life['born_with']:.1f}\n", MUTED),
-    ]
-    if life["hindsight"]:
-        text = f"written in training with hindsight: recallable from {life['available']} on\n"
-        parts.append((text, "$warning"))
-    parts.append(f"\n{printable(life['text']).strip()}\n\n")
-    for change in changes:
-        by = f"  {one_line(change['by'])}" if change["by"] else ""
-        text = f"{change['session']}  {change['cause']}: {change['layer'] or 'gone'}, {change['importance']:.1f}{by}\n"
-        parts.append((text, MUTED))
-    return Content.assemble(*parts)

@@ -26,7 +26,6 @@ from engine.reports.documents.trail import latest_of_run
 from engine.reports.table import Cell, Column, count, warn_ink
 from tui.charts.plotting import PlotData
 from tui.screens.frame import TALL, FramedScreen, Layout
-from tui.screens.newest_reading import newest_reading
 from tui.screens.reading import ReadingScreen, log_text
 from tui.settings.keys import MEMORY, OPS, bindings
 from tui.text.run_text import halt_words
@@ -35,6 +34,7 @@ from tui.view.market_reading import last_to_decide, next_run_at
 from tui.view.snapshot import OPENING, Snapshot
 from tui.view.state import Line
 from tui.widgets.border_text import set_subtitle
+from tui.widgets.newest_reading import newest_reading
 from tui.widgets.plot import BarPlot
 from tui.widgets.screen_bars import model_cost
 from tui.widgets.table import Row, Table, rows_of

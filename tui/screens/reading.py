@@ -43,8 +43,8 @@ class ReadingScreen(ShowsFailures, Dialog[None]):
     # It has one layout for any number of rows; see FramedScreen.
     VERTICAL_BREAKPOINTS = []
     KEYS: ClassVar[Sequence[tuple[str, str]]] = (
-        ("j down", "scroll_lines(2)"),
-        ("k up", "scroll_lines(-2)"),
+        ("j down", "focused.scroll_lines(2)"),
+        ("k up", "focused.scroll_lines(-2)"),
         ("y copy", "copy"),
         ("esc back", "leave"),
     )
@@ -61,20 +61,6 @@ class ReadingScreen(ShowsFailures, Dialog[None]):
         page.border_subtitle = clickable_keys(self.KEYS, 2)
         page.show(self.text)
         yield page
-
-    def action_scroll_lines(self, lines: int) -> None:
-        """Scroll a little."""
-        self.query_one("#page").scroll_relative(y=lines, animate=False)
-
-    def action_page(self, pages: int) -> None:
-        """Scroll a page."""
-        page = self.query_one("#page")
-        page.scroll_relative(y=pages * max(1, page.size.height - 2), animate=False)
-
-    def action_edge(self, end: bool) -> None:
-        """Scroll to the top or the end."""
-        page = self.query_one("#page")
-        page.scroll_to(y=page.max_scroll_y if end else 0, animate=False)
 
     def text_to_copy(self) -> str:
         """The text of the page."""

@@ -95,21 +95,12 @@ class Tour:
     def _point(self, screen: FramedScreen, step: Step) -> None:
         pane: Widget | None = screen.query_one(f"#{step.pane}") if step.pane else screen.query_one(TimeBar)
         if step.does == TRAIL:
-            self._open_trail()
-            pane = None
+            view, pane = self._bridge.present(), None
+            traded = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
+            screen.open_trail(next(iter((*view.desk.decisions, *traded)), ""))
         elif step.pane:
             screen.focus_pane(step.pane)
         self._app.push_screen(TourScreen(self._number, pane), self._answered)
-
-    def _open_trail(self) -> None:
-        from tui.screens.trail import TrailScreen
-
-        view = self._bridge.present()
-        source = view.sources[0] if view.sources else None
-        traded = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
-        symbol = next(iter((*view.desk.decisions, *traded)), "")
-        if source is not None and symbol:
-            self._app.push_screen(TrailScreen(source, symbol))
 
     async def _answered(self, key: str | None) -> None:
         """Go on, or back; the trail of the last step stays open."""

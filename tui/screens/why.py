@@ -1,18 +1,18 @@
-"""Decisions on the Why screen, newest first, with the change of the price since; of the one under the cursor what
-counts, the work of its agents, live while they are at it, and its memories; and how owners and agents did."""
+"""Decisions on the Why screen, newest first, with the change of the price since; of the one under the cursor its trail,
+the work of its agents, live while they are at it, and its memories; and how owners and agents did."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 
@@ -27,25 +27,24 @@ from engine.reports.table import action_ink, signed
 from engine.reports.tables import WRITTEN
 from tui.charts.chart_data import NO_CHART
 from tui.screens.frame import TALL, Layout
-from tui.screens.memory import MemoryKeys, memory_content
-from tui.screens.newest_reading import READING, newest_reading
+from tui.screens.memory import MemoryKeys
 from tui.screens.reading import ReadingScreen
 from tui.settings.keys import WHY, bindings
-from tui.text.debate_text import owner_columns
-from tui.text.owners_text import JUDGED, MEANINGS, judged
-from tui.text.plain_text import Line, one_line
-from tui.text.run_text import combined_opinions, reason_words
+from tui.text.memory_lines import lifeline_lines
+from tui.text.owners_text import owner_lines
+from tui.text.plain_text import one_line
+from tui.text.run_text import reason_words
 from tui.view.desk_port import DeskPort, Source
 from tui.view.snapshot import OPENING, Snapshot, first_cycle_hint
 from tui.view.state import DeskState, Progress
-from tui.widgets.agent_panes import MUTED, AgentPanes
-from tui.widgets.border_text import set_subtitle, set_title
+from tui.widgets.agent_panes import AgentPanes
+from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.clickable import clickable
-from tui.widgets.folds import inked
+from tui.widgets.clickable import clickable_keys
+from tui.widgets.newest_reading import newest_reading
 from tui.widgets.table import Cell, Column, Row, Table, rows_of
 from tui.widgets.text_lines import TextPane
-from tui.widgets.trail_pane import TrailPane, trail_of
+from tui.widgets.trail_pane import TrailPane, inked, trail_of
 
 OWNER = Column("OWNER", max_width=12)
 COLUMNS = (
@@ -54,10 +53,10 @@ COLUMNS = (
     Column("ACTION", max_width=8),
     Column("SIZE%", form=str),
     Column("P&L%", form=str, drop_order=3),
-    *(Column(f"+{n}", form=str, drop_order=1) for n in HORIZONS),
-    Column("DISSENT", form=str, drop_order=5),
-    Column("CUT", drop_order=4, max_width=7),
-    Column("WHY", stretch=True, min_width=12, drop_order=2),
+    *(Column(f"+{n}", form=str, drop_order=n + 1) for n in HORIZONS),
+    Column("DISSENT", form=str, drop_order=4),
+    Column("CUT", drop_order=5, max_width=7),
+    Column("WHY", stretch=True, min_width=17, drop_order=1),
 )
 RECALLED = (
     Column("CITED", lambda one: "cited" if one["cited"] else "", ink="mark", max_width=5),
@@ -73,13 +72,10 @@ RECALLED = (
 )
 """The memories that a decision was given, with the parts of their score."""
 AGENTS, MEMORIES, PROMPTS, CALIBRATION = "agents", "memories", "prompts", "calibration"
-PARTS = ("why", AGENTS, MEMORIES, PROMPTS, CALIBRATION)
-FRAME = 6
-"""Rows of the bars, and of the border and heading of a table."""
-BANDS = 9
-"""Rows of the confidence below a table."""
-MEANING, FEWEST = 13, 5
-"""Rows of the meaning of the columns, all of it and at least."""
+OPEN = {"why": (), AGENTS: ("Answers", "Debate"), MEMORIES: (), PROMPTS: ("Prompts",), CALIBRATION: ()}
+"""The parts of this screen, with those of a trail that are open in them."""
+PARTS = tuple(OPEN)
+SUBTITLE = clickable_keys((("enter shows all", "why"), ("v next part", "part")), 2)
 
 
 def rows(decided: Iterable[FollowedDecision], *, owners: bool) -> dict[Row, FollowedDecision]:
@@ -102,8 +98,9 @@ def _row(one: FollowedDecision, owners: bool) -> Row:
             *(_change(decision.action, change) for change in one.changes),
             Cell(f"{one.otherwise}/{one.voices}" if one.voices else "-", "warn" if one.otherwise else "muted"),
             Cell("cut" if decision.cuts else "", "warn"),
-            Cell(reason_words(action, decision.reason), "muted"),
+            Cell(reason_words(action, decision.reason.partition("\n")[0]), "muted", brief=decision.proposal.rule or ""),
         ),
+        more=decision.reason,
     )
 
 
@@ -155,8 +152,8 @@ class WhyScreen(MemoryKeys):
 
     MODE = WHY
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(WHY)]
-    TABLES = ("decisions", CALIBRATION)
-    PANES = ("decisions", "summary", "live", "said", "recalled", "prices", CALIBRATION, "bands", "columns")
+    TABLES = ("decisions",)
+    PANES = ("decisions", "summary", "recalled", "prices", CALIBRATION)
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,11 +168,8 @@ class WhyScreen(MemoryKeys):
         self._read_from: Source | None = None
         """The record whose decisions were read."""
         self._decided: dict[str, FollowedDecision] = {}
-        self._calibrated: dict[str, Mapping[str, Any]] = {}
         self._summarized: tuple[Source, str] | None = None
-        """The decision whose trail was read last, by its row."""
-        self._behind: tuple[object, ...] = ()
-        """The decision, the part and the width that are shown beside it."""
+        """The decision whose trail was read last, by its row; None while agents are at work on one."""
         self._unread = ""
         """The reason why the decisions could not be read."""
 
@@ -183,46 +177,32 @@ class WhyScreen(MemoryKeys):
         """Mount the tables."""
         yield Table(COLUMNS, title="Decisions", empty=OPENING, id="decisions", classes="pane")
         with Horizontal(id="decided-so", classes="part"):
-            with Vertical(id="counted", classes="part"):
-                yield TrailPane(id="summary", classes="pane")
-                yield CandleChart(id="prices", classes="pane")
-            yield AgentPanes(id="live", classes="pane")
-            with Vertical(id="behind", classes="part"):
-                yield TextPane(title="Agents", id="said", classes="pane")
-                yield Table(RECALLED, title="Memories", empty="no memory was recalled", id="recalled", classes="pane")
-        with Horizontal(id="calibrated", classes="part"):
-            yield Table(JUDGED, title="Calibration", empty="reading", id="calibration", classes="pane")
-            yield TextPane(title="Confidence", id="bands", classes="pane")
-        yield TextPane(title="Columns", id="columns", classes="pane")
+            yield AgentPanes(id="summary", classes="pane")
+            yield Table(RECALLED, title="Memories", empty="no memory was recalled", id="recalled", classes="pane")
+            yield CandleChart(id="prices", classes="pane")
+        yield TextPane(title="Calibration", id=CALIBRATION, classes="pane")
 
     def on_mount(self) -> None:
-        """Focus the table, and explain the columns of the other."""
-        self.query_one("#columns", TextPane).show(EXPLAINED)
+        """Focus the table."""
+        for name in ("summary", "recalled"):
+            set_subtitle(self.query_one(f"#{name}"), SUBTITLE)
         self.focus_pane("decisions")
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the panes of the part that is shown: of a decision what counts and beside it its agents, memories or
-        prompts, one of both on a small screen, and on a wide one the symbol's chart; of the calibration the confidence
-        where any was stated, and the meaning of the columns in the rows that the table leaves."""
-        part, listed = self._part, self._part != CALIBRATION
-        live, shown = bool(self._live_symbol), listed and self._chosen is not None
+        """True for the panes of the part that is shown: of a decision its trail and beside it its memories, one of both
+        on a small screen, and on a wide one the symbol's chart; else the calibration."""
+        if self._part == CALIBRATION:
+            return pane.id == CALIBRATION
+        remembers = self._part == MEMORIES and self._chosen is not None
+        roomy = self.form in (Layout.USUAL, Layout.WIDE)
         # The chart ends with the desk's last close, which is not that of a backtest.
         of_desk = self._source in self._sources[:1] and self.form is Layout.WIDE and self.size.height >= TALL
         return {
-            "decisions": listed,
-            "summary": shown and (self._roomy or part == "why"),
-            "live": listed and live,
-            "said": shown and (part in (AGENTS, PROMPTS) or (part == "why" and self._roomy)),
-            "recalled": shown and part == MEMORIES,
-            "prices": (shown or live) and listed and of_desk,
-            "bands": not listed and self._states_confidence(),
-            "columns": not listed and self._room_for_columns() >= FEWEST,
-        }.get(str(pane.id), not listed)
-
-    @property
-    def _roomy(self) -> bool:
-        """True where two panes stand beside each other."""
-        return self.form in (Layout.USUAL, Layout.WIDE)
+            "decisions": True,
+            "summary": bool(self._live_symbol) or (self._chosen is not None and (roomy or not remembers)),
+            "recalled": remembers,
+            "prices": of_desk and not remembers and bool(self._live_symbol or self._chosen),
+        }.get(str(pane.id), False)
 
     @property
     def _chosen(self) -> FollowedDecision | None:
@@ -247,25 +227,12 @@ class WhyScreen(MemoryKeys):
             **shown,
         }
 
-    def _states_confidence(self) -> bool:
-        return any(after.get("calibration") for after in self._calibrated.values())
-
-    def _room_for_columns(self) -> int:
-        """The rows for the meaning of the columns: all of it on a high screen, else as many as the table leaves."""
-        if self.size.height >= TALL:
-            return MEANING
-        taken = FRAME + len(self._calibrated) + (2 if self._view.place is not None else 0)
-        below = BANDS if self.form is Layout.NARROW and self._states_confidence() else 0
-        return min(MEANING, self.size.height - taken - below)
-
     def place_panes(self) -> None:
         """Show the panes of the part that is shown."""
         super().place_panes()
         if self._built:
             self.mark("-summary", self.query_one("#decided-so").display and not self.single, "decisions")
-            columns = self.query_one("#columns")
-            columns.styles.height = None if self.single else self._room_for_columns()
-            self._read_chosen()
+            self._show_chosen()
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where the journal may have grown."""
@@ -280,7 +247,7 @@ class WhyScreen(MemoryKeys):
         if live != self._live or not self._read_rows:
             self._live = live
             self._show_rows()
-        self._show_live()
+        self._show_chosen()
 
     def _show_rows(self) -> None:
         """Show the symbols of the running cycle over the decisions that were read; the cursor stays at the top."""
@@ -290,18 +257,30 @@ class WhyScreen(MemoryKeys):
         table.show((*self._live, *self._read_rows), self._unread or nothing)
         if self._live and (at_top or self._live_symbol):
             table.point_at(self._live[0].key)
+        self.place_panes()
 
-    def _show_live(self) -> None:
-        """Show the agents at work on the symbol under the cursor, and its chart."""
-        live, agents = self._live_symbol, self.query_one("#live", AgentPanes)
-        if bool(live) is not agents.display and self._part != CALIBRATION and not self.single:
-            self.place_panes()
+    def _show_chosen(self) -> None:
+        """Show what is under the cursor: a decision, read where it is not shown yet, or the agents at work on one."""
+        pane, live, one = self.query_one("#summary", AgentPanes), self._live_symbol, self._chosen
         if live:
-            agents.show(self._view.desk, live)
-        trail = self.query_one("#summary", TrailPane).trail
-        symbol = live or (trail["decisions"][0]["symbol"] if trail is not None else "")
+            self._summarized = None
+            pane.show_steps(self._view.desk, live)
+        elif one is not None and self._source is not None and (pane.display or self.query_one("#recalled").display):
+            wanted = self._source, _row_key(one.decision.key)
+            if wanted != self._summarized:
+                self._summarized = wanted
+                pane.read(self._source, partial(trail_of, decisions=[one.decision]))
+        symbol = live or (one.decision.key.symbol if one is not None else "")
         if symbol and self._view.market is not None:
             self.query_one(CandleChart).show(self._view.market.charts.get(symbol, NO_CHART))
+
+    @on(TrailPane.Shown)
+    def _trail_shown(self) -> None:
+        if (trail := self.query_one("#summary", AgentPanes).trail) is not None:
+            recalled = trail["decisions"][0]["recollections"]
+            self.query_one("#recalled", Table).show(
+                rows_of(RECALLED, recalled, lambda one: f"{one['owner']}|{one['id']}")
+            )
 
     @property
     def _ask(self) -> DeskPort:
@@ -336,13 +315,10 @@ class WhyScreen(MemoryKeys):
         self.show_symbol(self._wanted)
         if self._part == MEMORIES:
             self._list_memories()
-        self.place_panes()
-        self._show_live()
 
     @on(Table.Moved, "#decisions")
     def _pointed(self) -> None:
         self.place_panes()
-        self._show_live()
 
     def show_symbol(self, symbol: str) -> None:
         """Show the newest decision about a symbol, once the decisions are read."""
@@ -353,65 +329,21 @@ class WhyScreen(MemoryKeys):
             table.point_at(found)
             self.place_panes()
 
-    def _read_chosen(self) -> None:
-        """Have the decision under the cursor read, where anything of it is shown that is not there yet."""
-        shown = any(self.query_one(f"#{name}").display for name in ("summary", "said", "recalled"))
-        if not shown or self._source is None or (one := self._chosen) is None:
-            return
-        if self._summarized != (self._source, key := _row_key(one.decision.key)):
-            self._summarized = self._source, key
-            self._read_trail(self._source, one)
-        else:
-            self.call_after_refresh(self._show_behind)
-
-    @work(group=f"{READING} summary", exclusive=True, exit_on_error=False, description="summary of a decision")
-    async def _read_trail(self, source: Source, one: FollowedDecision) -> None:
-        pane = self.query_one("#summary", TrailPane)
-        try:
-            pane.show_trail(await self._ask.read(source, partial(trail_of, decision=one.decision)))
-        except PaperdeskError as error:
-            self._summarized = None
-            pane.show_error(str(error))
-        self._show_behind()
-        self._show_live()
-
-    def _show_behind(self) -> None:
-        """Show the agents, memories or prompts of the decision whose trail was read, once there is room for them."""
-        pane, recalled = self.query_one("#said", TextPane), self.query_one("#recalled", Table)
-        trail, part = self.query_one("#summary", TrailPane).trail, PROMPTS if self._part == PROMPTS else AGENTS
-        behind = (self._summarized, part, pane.text_width)
-        if trail is None or behind == self._behind:
-            return
-        (shown,) = trail["decisions"]
-        recalled.show(rows_of(RECALLED, shown["recollections"], lambda one: f"{one['owner']}|{one['id']}"))
-        recalled.entitle(_title(MEMORIES))
-        set_title(pane, _title(part))
-        for one in (pane, recalled):
-            set_subtitle(one, clickable(Content("v next part"), "part"))
-        if pane.text_width:
-            self._behind = behind
-            self._say(shown, part, pane.text_width)
-
-    @newest_reading
-    async def _say(self, shown: Document, part: str, width: int) -> None:
-        # Prompts are long: they are wrapped beside the screen.
-        text = await asyncio.to_thread(lambda: inked(answer_lines(shown, part, width)))
-        self.query_one("#said", TextPane).show(text, top=True)
-
     @newest_reading
     async def _read_calibration(self, source: Source) -> None:
-        table = self.query_one("#calibration", Table)
+        pane = self.query_one(f"#{CALIBRATION}", TextPane)
         try:
-            found = judged_rows(await self._ask.read(source, owners_document))
+            document = await self._ask.read(source, owners_document)
         except PaperdeskError as error:
-            table.show([], str(error))
-            return
-        self._calibrated = {row.key: after for row, after in found.items()}
-        self.place_panes()
-        table.show(tuple(found), self._nothing())
-        table.entitle(f"Calibration of {source.name}{self._place()}")
-        set_subtitle(table, "paperdesk decisions --owners")
-        self._show_bands(table.cursor_key)
+            document, text = None, str(error)
+        else:
+            text = self._nothing()
+        title = f"{source.name}{self._place()}"
+        if document is not None and document["per_owner"]:
+            pane.show(inked(owner_lines(document, title, pane.text_width)), top=True)
+        else:
+            pane.show(Content(text), top=True)
+        set_subtitle(pane, "paperdesk decisions --owners")
 
     def _nothing(self) -> str:
         """The text where nothing has been decided: decisions are kept once all of a run's are there."""
@@ -424,28 +356,19 @@ class WhyScreen(MemoryKeys):
     def _place(self) -> str:
         return f"  {self._at + 1}/{len(self._sources)}" if len(self._sources) > 1 else ""
 
-    @on(Table.Moved, "#calibration")
-    def _moved(self, event: Table.Moved) -> None:
-        self._show_bands(event.key)
-
-    def _show_bands(self, key: str) -> None:
-        if key in self._calibrated:
-            shown = bands_content(one_line(key.rpartition("|")[0]), self._calibrated[key])
-            self.query_one("#bands", TextPane).show(shown, top=True)
-
     def past_source(self) -> Source | None:
         """The record whose decisions are shown."""
         return self._source
 
     def action_part(self) -> None:
         """Show the next part: the agents of the decision, its memories, its prompts, calibration, what counts."""
-        parts = [part for part in PARTS if part != AGENTS or not self._roomy]
-        self._part = parts[(parts.index(self._part) + 1) % len(parts)] if self._part in parts else MEMORIES
+        self._part = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)]
         if self.single or self._part == CALIBRATION:
             names = {"why": "decisions", MEMORIES: "recalled", CALIBRATION: CALIBRATION}
-            self.focus_pane(names.get(self._part, "said"))
+            self.focus_pane(names.get(self._part, "summary"))
         else:
             self.focus_pane("decisions")
+        self.query_one("#summary", AgentPanes).open_only(*OPEN[self._part])
         if self._part in ("why", CALIBRATION):
             self._read_part()
         elif self._part == MEMORIES:
@@ -484,7 +407,8 @@ class WhyScreen(MemoryKeys):
     @work(group="memory", exclusive=True, exit_on_error=False)
     async def _read_memory(self, memory_id: str) -> None:
         life = await self._ask.memory(self._source.run if self._source else None, one=memory_id)
-        self.app.push_screen(ReadingScreen("Memory", memory_content(life, life["changes"])))
+        text = inked(lifeline_lines(life, self.query_one("#recalled").size.width))
+        self.app.push_screen(ReadingScreen("Memory", text))
 
     def action_source(self, step: int) -> None:
         """Go to the decisions of the next run, or the one before."""
@@ -514,60 +438,4 @@ class WhyScreen(MemoryKeys):
         if self._part != CALIBRATION:
             self.query_one("#decisions", Table).action_open()
 
-    def action_why(self) -> None:
-        """Open the trail of the decision under the cursor."""
-        self.action_open()
-
-
-Document = Mapping[str, Any]
-
-
-def _title(part: str) -> str:
-    """The parts beside a decision, that which is shown in capitals."""
-    return "  ".join(one.upper() if one == part else one for one in (AGENTS, MEMORIES, PROMPTS))
-
-
-def answer_lines(shown: Document, part: str, width: int) -> Iterator[Line]:
-    """The agents of a decision of a trail, several owners side by side first, or what each was asked."""
-    from tui.text.trail_text import PROMPTS as ASKED
-    from tui.text.trail_text import folds
-
-    owners = combined_opinions(shown)
-    if part == AGENTS and len(owners) > 1:
-        yield from owner_columns(owners, shown.get("debate"), [shown], width)
-        yield "", ""
-    wanted = ASKED if part == PROMPTS else "Answers"
-    found = next((one for one in folds(shown) if one.name == wanted), None)
-    yield from [("no agent was asked", "quiet")] if found is None else found.lines(width)
-
-
-Part = str | tuple[str, str]
-BAR = 20
-"""Columns of a bar that stands for certainty."""
-
-EXPLAINED = Content("\n").join(Content.assemble((f"{name:<11}", MUTED), meaning) for name, meaning in MEANINGS.items())
-"""The columns, a line each."""
-
-
-def judged_rows(document: Document) -> dict[Row, Document]:
-    """A row for each owner and agent after each horizon, with what the document has of it."""
-    found = judged(document)
-    return dict(zip(rows_of(JUDGED, found, lambda one: f"{one['who']}|{one['sessions']}"), found, strict=True))
-
-
-def bands_content(who: str, after: Document) -> Content:
-    """The stated confidence of one owner against what happened, a bar of each in every band."""
-    stated = after.get("calibration")
-    if not stated:
-        why = "states no confidence" if "calibration" in after else "reports a side, and no confidence"
-        return Content.styled(f"{who} {why}: its hit rate is in the row.", MUTED)
-    return Content.assemble(*_bands(who, after["sessions"], stated))
-
-
-def _bands(who: str, sessions: int, stated: Document) -> Iterator[Part]:
-    yield f"{who}, {stated['n']} judged after {counted(sessions, 'session')}\n", "bold"
-    for band in stated["bands"]:
-        yield f"\n{band['low']:.1f} to {band['high']:.1f}  {band['n']} judged\n"
-        for name, share, ink in (("stated", band["confidence"], MUTED), ("right", band["hit_rate"], "$primary")):
-            yield f"  {name:<7}{share * 100:>4.0f} %  "
-            yield f"{'█' * round(share * BAR)}\n", ink
+    action_why = action_open

@@ -10,7 +10,7 @@ from engine.domain.text import counted
 from engine.reports.table import Column
 from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SESSION, SYMBOL, WRITTEN
 from tui.text.console import standard_output
-from tui.text.plain_text import cut, one_line, table, table_of, wrapped
+from tui.text.plain_text import Line, cut, one_line, table, table_of, wrapped
 
 Document = Mapping[str, Any]
 DECIDED = ("cited", "paid", "cost")
@@ -120,19 +120,16 @@ def _none_of(document: Document) -> str:
     return f"none of {document['alive']:,} match; available: {kinds} of {symbols}"
 
 
-def lifeline_lines(document: Document) -> Iterator[str]:
-    """A memory and every change of it."""
-    console = standard_output()
-    width = min(console.width, 110)
-    yield console.bold(f"{document['symbol']}  {document['kind']} of {document['session']}  {document['id']}")
+def lifeline_lines(document: Document, width: int, room: int = 0) -> Iterator[Line]:
+    """A memory and every change of it; the table takes `room` columns where that is given."""
+    yield f"{document['symbol']}  {one_line(document['kind'])} of {document['session']}  {document['id']}", "strong"
     if document["hindsight"]:
-        known = document["available"]
-        yield f"written in training with hindsight: recallable from {known} on"
-    yield from wrapped(one_line(document["text"]), width)
-    yield from table_of(CHANGES, document["changes"], console.room)
-    if document["values"] and document["changes"][-1]["layer"]:
+        yield f"written in training with hindsight: recallable from {document['available']} on", "warn"
+    yield from ((line, "") for line in wrapped(one_line(document["text"]), min(width, 110)))
+    yield from ((line, "quiet") for line in table_of(CHANGES, document["changes"], room or width))
+    if document["values"] and document["changes"] and document["changes"][-1]["layer"]:
         last = document["values"][-1]
-        yield f"at the end of {last['session']}: {last['layer']}, importance {last['importance']:.1f}"
+        yield f"at the end of {last['session']}: {last['layer']}, importance {last['importance']:.1f}", ""
 
 
 def _cause(change: str, key: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables of `paperdesk decisions --owners`."""
+"""The skill of owners and agents, as `paperdesk decisions --owners` and the Why screen show it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from engine.reports.amounts import between, ratio
 from engine.reports.table import Column, count, warn_ink
-from tui.text.console import NONE_FITS, Console
-from tui.text.plain_text import facts, table, table_of
+from tui.text.console import NONE_FITS
+from tui.text.plain_text import Line, facts, table, table_of
 
 Row = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ MEANINGS = {
     "ALL": "opinions or reports, with those that took no side",
     "ABSTAINED": "abstentions",
 }
-"""The columns of these tables, and of the app's of the same, in its order."""
+"""The columns of these tables, in their order."""
 
 
 def judged(document: Row) -> list[Row]:
@@ -74,33 +74,28 @@ CHANGED = Column(
 RANKED = Column("RANK, 95%", lambda one: between(one.get("rank_interval", (None, None)), "{:+.2f}".format), str)
 
 
-def owner_lines(document: Row, title: str, console: Console) -> Iterator[str]:
-    """The skill of each owner, and of agents that take a side, after each horizon."""
+def owner_lines(document: Row, title: str, width: int, room: int = 0) -> Iterator[Line]:
+    """The skill of each owner, and of agents that take a side, after each horizon; tables take `room` columns where
+    that is given."""
     owners: Mapping[str, Row] = document["per_owner"]
-    yield console.bold(f"Opinions by owner, {title}")
+    yield f"Opinions by owner, {title}", "strong"
     if not owners:
-        yield NONE_FITS
+        yield NONE_FITS, ""
         return
     found = judged(document)
-    yield from table_of((*JUDGED[:5], *JUDGED[7:9], RANKED, JUDGED[9]), found, console.room)
-    yield ""
     counted = [one for one in found if one.get("calibration") or one["sessions"] == found[0]["sessions"]]
-    yield from table_of((*JUDGED[:2], *JUDGED[5:7], *JUDGED[10:], CHANGED), counted, console.room)
-    yield from _calibration_lines(owners, console)
-    yield ""
-    yield from facts([*MEANINGS.items()], min(console.width, 100), 11)
-
-
-def _calibration_lines(owners: Mapping[str, Row], console: Console) -> Iterator[str]:
-    stated = [(owner, one) for owner, own in owners.items() for one in own["horizons"] if one["calibration"]]
-    if not stated:
-        return
-    found = sorted({(band["low"], band["high"]) for _, one in stated for band in one["calibration"]["bands"]})
-    yield ""
-    yield console.bold("Stated confidence against outcomes") + ", and RIGHT% within its bands"
-    head = ("OWNER", "AFTER", *(f"{low:g}-{high:g}" for low, high in found))
-    rows = [(owner, f"+{one['sessions']}", *_bands(one["calibration"], found)) for owner, one in stated]
-    yield from table(head, rows, {*head[1:]}, console.room)
+    columns = ((*JUDGED[:5], *JUDGED[7:9], RANKED, JUDGED[9]), (*JUDGED[:2], *JUDGED[5:7], *JUDGED[10:], CHANGED))
+    for shown, rows in zip(columns, (found, counted), strict=True):
+        yield from ((line, "") for line in table_of(shown, rows, room or width))
+        yield "", ""
+    if stated := [(owner, one) for owner, own in owners.items() for one in own["horizons"] if one["calibration"]]:
+        bands = sorted({(band["low"], band["high"]) for _, one in stated for band in one["calibration"]["bands"]})
+        yield "Stated confidence against outcomes, and RIGHT% within its bands", "strong"
+        head = ("OWNER", "AFTER", *(f"{low:g}-{high:g}" for low, high in bands))
+        told = [(owner, f"+{one['sessions']}", *_bands(one["calibration"], bands)) for owner, one in stated]
+        yield from ((line, "") for line in table(head, told, {*head[1:]}, room or width))
+        yield "", ""
+    yield from ((line, "quiet") for line in facts([*MEANINGS.items()], min(width, 100), 11))
 
 
 def _bands(made: Row, bands: Sequence[tuple[float, float]]) -> Iterator[str]:

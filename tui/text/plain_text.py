@@ -110,8 +110,11 @@ def _length(sizes: Mapping[int, int]) -> int:
 
 
 def cut(line: str, width: int) -> str:
-    """The line, or as much of it as fits into `width` with three dots."""
-    return line if len(line) <= width else f"{line[: width - 3].rstrip()}..."
+    """The line, or as much of it as fits into `width` with three dots, between words where that leaves half of it."""
+    if len(line) <= width:
+        return line
+    words = line[: width - 2].rpartition(" ")[0]
+    return f"{(words if 2 * len(words) >= width else line[: width - 3]).rstrip()}..."
 
 
 def facts(pairs: Sequence[tuple[str, str]], width: int = 80, label: int = 12) -> Iterator[str]:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from engine.domain.text import counted, state_words
 from engine.messages.answer_text import answer_text
 from engine.reports import amounts
 from engine.reports.card import opinion_words
-from tui.text.debate_text import debate_lines
 from tui.text.plain_text import Line, beginning, one_line, paragraph, section, wrapped
 from tui.text.run_text import combined_opinions, order_words, trade_words
 from tui.text.trail_summary import WIDEST, first_lines
 
 Row = Mapping[str, Any]
 
-ALL_ROWS = 1_000
-"""Rows for a first screen that is cut nowhere."""
-CHART, PROMPTS = "Chart", "Prompts"
-"""Folds: the chart is a picture, the prompts are long."""
+PROMPTS = "Prompts"
+"""The fold that is long."""
+_ENDS = {
+    "agreement": "all agreed",
+    "no change": "a round changed no advice",
+    "rounds": "all rounds were done",
+    "budget": "its budget of questions was used up",
+    "alone": "all others had abstained",
+}
 
 
 class Fold(NamedTuple):
@@ -31,44 +36,40 @@ class Fold(NamedTuple):
     lines: Callable[[int], Iterator[Line]]
 
 
-def why_lines(document: Row, width: int, *, prompts: bool = False) -> Iterator[Line]:
-    """Every trail of a document of `paperdesk why`: its first screen, and all that opens behind it."""
+def why_lines(document: Row, width: int, *, full: bool = False, prompts: bool = False) -> Iterator[Line]:
+    """Every trail of a document of `paperdesk why`: its first screen, with `full` or `prompts` all that opens behind
+    it, else the command that prints that."""
     width = min(width, WIDEST)
     for shown in document["decisions"]:
-        yield from first_lines(document, shown, width, ALL_ROWS)
-        for fold in folds(shown):
-            if fold.name != CHART and (prompts or fold.name != PROMPTS):
+        yield from first_lines(document, shown, width)
+        for fold in folds(shown) if full or prompts else ():
+            if prompts or fold.name != PROMPTS:
                 yield from section(f"{fold.name}: {fold.about}")
                 yield from fold.lines(width)
         yield "", ""
+    if not (full or prompts):
+        run = "" if document["kind"] == "desk" else f" --run {document['run']}"
+        place = f"{document['symbol']} {document['session']}{run}"
+        yield f"memories, answers and the rest: paperdesk why {place} --full", "quiet"
 
 
-def folds(shown: Row) -> list[Fold]:
+def folds(shown: Row) -> Iterator[Fold]:
     """The parts of a decision's trail behind its first screen: those that it has."""
     owners = _opinions(shown)
-    answers, recalled = shown["answers"], shown["recollections"]
-    cited = sum(one["cited"] for one in recalled)
-    charts = [title for answer in answers for title in answer["charts"]]
-    moves = sum(len(order["moves"]) for order in shown["orders"])
-    several = len(owners) > 1
-    found = [
-        Fold("Opinions" if several else "Reason", "in full", lambda width: _in_full(owners, several, width)),
-        Fold("Memory", f"{len(recalled)} recalled, {cited} cited", lambda width: _by_owner(_memories, shown, width)),
-        Fold("Answers", f"{len(answers)} of agents", lambda width: _by_owner(_answers, shown, width)),
-        Fold("Debate", _rounds_of(shown), lambda width: debate_lines(shown["debate"], shown["owner"], width)),
-        Fold("Order", f"in {counted(moves, 'step')}", lambda width: _orders(shown, width)),
-        Fold(CHART, "as the model saw it: v", lambda width: _charts(answers, width)),
-        Fold(PROMPTS, f"{len(answers)} in full", lambda width: _by_owner(_asked, shown, width)),
-    ]
-    empty = {
-        "Memory": not recalled,
-        "Answers": not answers and not shown["unanswered"],
-        "Debate": "debate" not in shown,
-        "Order": not moves,
-        CHART: not charts,
-        PROMPTS: not answers,
-    }
-    return [one for one in found if not empty.get(one.name)]
+    name, answers, recalled = "Opinions" if len(owners) > 1 else "Reason", shown["answers"], shown["recollections"]
+    yield Fold(name, "in full", lambda width: _in_full(owners, width))
+    if recalled:
+        about = f"{len(recalled)} recalled, {sum(one['cited'] for one in recalled)} cited"
+        yield Fold("Memory", about, lambda width: _by_owner(MEMORY, shown, width))
+    if answers or shown["unanswered"]:
+        yield Fold("Answers", f"{len(answers)} of agents", lambda width: _answers(shown, width))
+    if (debate := shown.get("debate")) is not None:
+        about = f"{len(debate['owners'])} owners, {len(debate['comments'])} comments"
+        yield Fold("Debate", about, lambda width: _debate(debate, shown["owner"], width))
+    if moves := sum(len(order["moves"]) for order in shown["orders"]):
+        yield Fold("Order", f"in {counted(moves, 'step')}", lambda width: _orders(shown, width))
+    if answers:
+        yield Fold(PROMPTS, f"{len(answers)} in full", lambda width: _by_owner(QUESTIONS, shown, width))
 
 
 def _opinions(shown: Row) -> list[Row]:
@@ -76,57 +77,38 @@ def _opinions(shown: Row) -> list[Row]:
     return combined_opinions(shown) or [shown]
 
 
-Part = Callable[[Row, Row, int, "Seen"], Iterator[Line]]
-Seen = dict[str, str]
-"""The owner under whom a text has been shown, by what tells the text from others."""
+Part = tuple[
+    str, Callable[[Row], str], Callable[[int, Row, int], Iterator[Line]], Callable[[Row, Row, int], Iterator[Line]]
+]
+"""A part of a trail by owners: the name of its rows, the key that one text has, its heading by number and width, and
+its text."""
 
 
 def _by_owner(part: Part, shown: Row, width: int) -> Iterator[Line]:
     """A part of each owner's opinion, under its name where there are several; a text that several have stands once."""
+    name, same, heading, text = part
     opinions = _opinions(shown)
-    seen: Seen = {}
+    seen: dict[str, str] = {}
+    for one in opinions:
+        owner = one["owner"]
+        if len(opinions) > 1:
+            yield from section(one_line(owner))
+        for number, row in enumerate((row for row in shown[name] if row["owner"] == owner), 1):
+            yield from heading(number, row, width)
+            if (before := seen.setdefault(same(row), owner)) == owner:
+                yield from text(row, {**shown, "reason": one["reason"]}, width)
+            else:
+                yield f"    as under {one_line(before)}", "quiet"
+
+
+def _in_full(opinions: Sequence[Row], width: int) -> Iterator[Line]:
     for one in opinions:
         if len(opinions) > 1:
-            yield from section(one_line(one["owner"]))
-        yield from part(shown, one, width, seen)
-
-
-def _in_full(opinions: Sequence[Row], several: bool, width: int) -> Iterator[Line]:
-    for one in opinions:
-        if several:
             yield f"  {one_line(one['owner'])}: {opinion_words(one)}", "strong"
         yield from paragraph(one["reason"] or "no reason was given", width)
 
 
-def _rounds_of(shown: Row) -> str:
-    debate = shown.get("debate")
-    return "" if debate is None else f"{len(debate['owners'])} owners, {len(debate['comments'])} comments"
-
-
-def _charts(answers: Sequence[Row], width: int) -> Iterator[Line]:
-    for answer in answers:
-        for title in answer["charts"]:
-            how = "saw it as a picture" if answer["charts_seen"] else "read its figures as text"
-            yield from paragraph(f"{one_line(title)}: {one_line(answer['agent'])} {how}", width)
-    yield "  v shows the chart.", "quiet"
-
-
-def _asked(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
-    """The questions to the agents of an owner, word for word."""
-    for number, answer in enumerate(_of_owner(shown, "answers", opinion), 1):
-        yield from _called(f"{number} ", answer)
-        before = seen.setdefault(f"{answer['agent']} {answer['prompt_hash']}", opinion["owner"])
-        if before == opinion["owner"]:
-            yield from _prompts(answer, width)
-        else:
-            yield f"    asked as {one_line(before)}'s was", "quiet"
-
-
-def _of_owner(shown: Row, part: str, opinion: Row) -> list[Row]:
-    return [row for row in shown[part] if row["owner"] == opinion["owner"]]
-
-
-def call_facts(answer: Row) -> str:
+def _call_facts(answer: Row) -> str:
     """The model of an answer, its tokens, cost and seconds, and what it saw."""
     tokens = answer["input_tokens"] or answer["output_tokens"]
     parts = [
@@ -147,32 +129,7 @@ def memory_place(memory: Row) -> str:
     return f"{memory['handle']}  {memory['layer']} {memory['rank']}, {one_line(memory['kind'])} of {memory['session']}"
 
 
-def _memories(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
-    for memory in _of_owner(shown, "recollections", opinion):
-        before = seen.setdefault(memory["id"], opinion["owner"])
-        yield from _recalled(memory, width)
-        if before == opinion["owner"]:
-            yield from paragraph(beginning(memory["text"], 2 * width), width, "    ")
-        else:
-            yield f"    its text is under {one_line(before)}", "quiet"
-
-
-def _answers(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
-    answers, unanswered = (_of_owner(shown, part, opinion) for part in ("answers", "unanswered"))
-    if not (answers or unanswered):
-        yield "  no model calls", "quiet"
-    for call in unanswered:
-        yield from paragraph(_unanswered(call), width, "  ", "quiet" if call["kind"] == "preflight" else "warn")
-    for number, answer in enumerate(answers, 1):
-        before = seen.setdefault(f"{answer['agent']} {answer['answer']}", opinion["owner"])
-        if before != opinion["owner"]:
-            yield from _called(f"{number} ", answer)
-            yield f"    its answer is under {one_line(before)}", "quiet"
-            continue
-        yield from _answer(number, answer, {**shown, "reason": opinion["reason"]}, width)
-
-
-def _recalled(memory: Row, width: int) -> Iterator[Line]:
+def _recalled(number: int, memory: Row, width: int) -> Iterator[Line]:
     cited = memory["cited"]
     yield f"  {memory_place(memory)}{', cited' if cited else ''}", "strong" if cited else ""
     yield from ((f"    {line}", "quiet") for line in wrapped(_rank(memory), width - 4))
@@ -188,21 +145,26 @@ def _rank(memory: Row) -> str:
     )
 
 
-def _called(before: str, answer: Row) -> Iterator[Line]:
+def _called(number: int, answer: Row, width: int) -> Iterator[Line]:
     again = f", attempt {answer['attempt']}" if answer["attempt"] > 1 else ""
     view = one_line(answer["view"])
-    yield f"  {before}{one_line(answer['agent'])}{again}" + (f"  ({view})" if view else ""), "strong"
+    yield f"  {number} {one_line(answer['agent'])}{again}" + (f"  ({view})" if view else ""), "strong"
 
 
-def _answer(number: int, answer: Row, shown: Row, width: int) -> Iterator[Line]:
-    yield from _called(f"{number} ", answer)
-    yield from ((f"    {line}", "quiet") for line in wrapped(one_line(call_facts(answer)), width - 4))
+def _answer(answer: Row, shown: Row, width: int) -> Iterator[Line]:
+    yield from ((f"    {line}", "quiet") for line in wrapped(one_line(_call_facts(answer)), width - 4))
     if answer["answer"] is not None:
         yield from paragraph(answer_text(_unshown(answer["answer"], shown)), width, "    ")
     if answer["outcome"] != "answered":
         yield from paragraph(f"{answer['outcome']}: {answer['reason']}", width, "    ", "warn")
         if answer["text"]:
             yield from paragraph(f"it had said: {one_line(answer['text'])[:600]}", width, "    ")
+
+
+def _answers(shown: Row, width: int) -> Iterator[Line]:
+    for call in shown["unanswered"]:
+        yield from paragraph(_unanswered(call), width, "  ", "quiet" if call["kind"] == "preflight" else "warn")
+    yield from _by_owner(ANSWERS, shown, width)
 
 
 def _unanswered(call: Row) -> str:
@@ -226,11 +188,22 @@ def _told(value: object, shown: Row) -> bool:
     return isinstance(value, str) and " " in value and value in str(shown["reason"])
 
 
-def _prompts(answer: Row, width: int) -> Iterator[Line]:
+def _prompts(answer: Row, shown: Row, width: int) -> Iterator[Line]:
+    """The question to an agent, word for word."""
     for message in ({"role": "system", "text": answer["system"]}, *answer["messages"]):
         yield f"    --- {message['role']}", "quiet"
         yield from paragraph(message["text"], width, "    | ")
     yield "    ---", "quiet"
+
+
+MEMORY: Part = (
+    "recollections",
+    lambda row: str(row["id"]),
+    _recalled,
+    lambda row, shown, width: paragraph(beginning(row["text"], 2 * width), width, "    "),
+)
+ANSWERS: Part = ("answers", lambda row: f"{row['agent']} {row['answer']}", _called, _answer)
+QUESTIONS: Part = ("answers", lambda row: f"{row['agent']} {row['prompt_hash']}", _called, _prompts)
 
 
 def _orders(shown: Row, width: int) -> Iterator[Line]:
@@ -240,3 +213,40 @@ def _orders(shown: Row, width: int) -> Iterator[Line]:
             time = f"{datetime.fromisoformat(move['time']):%Y-%m-%d %H:%M:%S}"
             yield from paragraph(f"{time} UTC  {state_words(move['state'], move['detail'])}", width, "    ")
         yield from ((f"    {trade_words(fill)}", "") for fill in order["fills"])
+
+
+def _debate(debate: Row, owner: str, width: int) -> Iterator[Line]:
+    """A debate: who stood where, who changed its mind, who was right, and who said what. Of the comments those by and
+    to `owner`, where it has a part of its own; else all."""
+    title = "Debate" if debate["decides"] else "Debate after the trade"
+    rounds = counted(debate["rounds"], "round") if debate["rounds"] else "no round"
+    yield from section(", ".join(filter(None, (f"{title}: {rounds}", _ENDS.get(debate["ended"])))))
+    owners = [one["owner"] for one in debate["owners"]]
+    for one in debate["owners"]:
+        yield from paragraph(_stand(one), width, "  ", "strong" if one["changed"] else "")
+    for said in debate["comments"]:
+        if owner not in owners or owner in (said["author"], said["receiver"]):
+            names = f"{one_line(said['author'])} to {one_line(said['receiver'])}, {said['stance']}"
+            yield from paragraph(f"{said['round']}. {names}: {one_line(said['text'])}", width, "    ")
+
+
+def _stand(one: Row) -> str:
+    """`bull: hold (0.40), then slightly increase (0.55), changed its mind; right +1.20 % after 1 session`."""
+    stated = [_advice_words(advice) for advice in one["advice"]]
+    told = stated[:1] + [after for before, after in pairwise(stated) if after != before]
+    changed = ", changed its mind" if one["changed"] else ""
+    results = [
+        f"{'right' if found['result'] > 0 else 'wrong'} {amounts.percent(found['result'])} after {found['sessions']}"
+        for found in one["results"]
+        if found["result"]
+    ]
+    outcome = f"; {', '.join(results)} session{'' if results[-1].endswith(' 1') else 's'}" if results else ""
+    return f"{one_line(one['owner'])}: {', then '.join(told)}{changed}{outcome}"
+
+
+def _advice_words(advice: Row) -> str:
+    """`slightly increase (0.55)`, `abstained (the reason)`."""
+    if advice["advice"] is None:
+        return f"abstained ({one_line(advice['reason'])})"
+    stated = "" if advice["confidence"] is None else f" ({advice['confidence']:.2f})"
+    return f"{advice['advice']}{stated}"

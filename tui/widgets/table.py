@@ -368,7 +368,8 @@ class Table(ScrollView, can_focus=True):
             if len(segments) > 1:
                 segments.append(Segment(" ", style))
             cell = row.cells[n]
-            text = fitted_text(cell.text, cells, column.right)
+            whole = cell_len(cell.text) <= cells or not cell.brief
+            text = fitted_text(cell.text if whole else cell.brief, cells, column.right)
             segments.append(Segment(text, self._style(cell.ink, here=here)))
         return Strip(segments).adjust_cell_length(width, style)
 

@@ -40,7 +40,7 @@ class TextLines(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str, classes: str) -> None:
         super().__init__(id=id, classes=classes)
-        self._blocks: list[Content] = []
+        self.blocks: list[Content] = []
         self._block_lines: list[list[Content]] = []
         self._lines: list[Content] = []
         self._rows: list[_Row] = []
@@ -56,9 +56,9 @@ class TextLines(ScrollView, can_focus=True):
 
     def show_blocks(self, blocks: Sequence[Content]) -> None:
         """Show these blocks one under another."""
-        known = {id(block): lines for block, lines in zip(self._blocks, self._block_lines, strict=True)}
+        known = {id(block): lines for block, lines in zip(self.blocks, self._block_lines, strict=True)}
         block_lines = [known.get(id(block)) or block.split("\n", allow_blank=True) for block in blocks]
-        self._blocks, self._block_lines = list(blocks), block_lines
+        self.blocks, self._block_lines = list(blocks), block_lines
         before, lines = self._lines, [line for of_block in block_lines for line in of_block]
         shorter = min(len(before), len(lines))
         same = next((n for n in range(shorter) if not before[n].is_same(lines[n])), shorter)
@@ -69,7 +69,7 @@ class TextLines(ScrollView, can_focus=True):
 
     def show_text(self, text: Content) -> None:
         """Show one text; nothing happens where it is shown already."""
-        if len(self._blocks) != 1 or not self._blocks[0].is_same(text):
+        if len(self.blocks) != 1 or not self.blocks[0].is_same(text):
             self.show_blocks([text])
 
     def first_row(self, block: int) -> int:
@@ -81,6 +81,11 @@ class TextLines(ScrollView, can_focus=True):
     def as_text(self) -> str:
         """The text, to be copied."""
         return "\n".join(line.plain for line in self._lines)
+
+    @property
+    def wrapped(self) -> bool:
+        """True once all of the text is wrapped."""
+        return len(self._starts) == len(self._lines)
 
     @property
     def text_width(self) -> int:
@@ -127,10 +132,9 @@ class TextLines(ScrollView, can_focus=True):
             before = len(self._rows)
             self._wrap_some()
             self._draw(range(before, len(self._rows)))
-        whole = len(self._starts) == len(lines)
-        if whole or len(self._rows) > 2 * self._rows_noted:
+        if self.wrapped or len(self._rows) > 2 * self._rows_noted:
             self._note_rows()
-        if not whole:
+        if not self.wrapped:
             self.call_after_refresh(self._wrap_rest, lines, now=True)
 
     def _wrap_some(self) -> None:

@@ -1,45 +1,90 @@
-"""The first screen of a decision's trail, fitted into a pane."""
+"""The trail of a decision in a pane: its card, and under it parts that open and close."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.content import Content
+from textual.message import Message
 
-from tui.widgets.border_text import set_subtitle, set_title
+from engine.errors import PaperdeskError
+from tui.desk.desk_app import DeskApp, ShowsFailures
+from tui.text.plain_text import Line
+from tui.widgets.border_text import set_title
 from tui.widgets.clickable import clickable
-from tui.widgets.folds import inked
+from tui.widgets.newest_reading import newest_reading
 from tui.widgets.text_lines import TextPane
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
     from engine.reports.documents.decisions import ClosesOf
     from engine.reports.documents.records import Records
+    from tui.view.desk_port import Source
+
+    Reading = Callable[[Records, ClosesOf], Mapping[str, Any]]
+    """Reads the document of `paperdesk why` of a decision, or of several owners' at once."""
+
+NARROWEST = 34
+"""Columns of a decision's card at least."""
+INKS = {
+    "strong": "bold",
+    "heading": "bold $primary",
+    "quiet": "$foreground 55%",
+    "warn": "$warning",
+    "up": "$success",
+    "down": "$error-lighten-1",
+}
 
 
-def trail_of(records: Records, closes: ClosesOf, *, decision: Decision) -> Mapping[str, Any]:
-    """The document of `paperdesk why` of one decision, with the closes that followed."""
+def inked(lines: Iterable[Line]) -> Content:
+    """Lines with their inks, as one text without markup."""
+    return Content("\n").join([Content.styled(text, INKS.get(ink, "")) for text, ink in lines])
+
+
+def trail_of(records: Records, closes: ClosesOf, *, decisions: Sequence[Decision]) -> Mapping[str, Any]:
+    """The document of `paperdesk why` of some decisions of one symbol and session, with the closes that followed."""
     from engine.reports.documents.trail import why_document
 
-    return why_document(records, [decision], market=closes(records, (decision.key.symbol,)))
+    return why_document(records, decisions, market=closes(records, (decisions[0].key.symbol,)))
 
 
-class TrailPane(TextPane):
-    """The first screen of a decision's trail; `trail` is its document, None before one is shown."""
+class TrailPane(ShowsFailures, TextPane):
+    """Decisions of one symbol and session, each with its card and its parts; `trail` is their document, None before one
+    is shown."""
+
+    FITS: ClassVar[bool] = True
+    """True where the table of agents is cut, that all parts are in sight."""
+
+    class Shown(Message):
+        """A decision that was asked for is read."""
 
     def __init__(self, *, id: str, classes: str = "") -> None:
         super().__init__(title="Why", id=id, classes=classes)
         self.trail: Mapping[str, Any] | None = None
+        self.parts: dict[int, str] = {}
+        """The names of the parts by their number."""
+        self.open: set[str] = set()
+        """The names of those that are open."""
+        self._last = 1
+        """The part that was opened or closed last."""
 
-    def show_trail(self, document: Mapping[str, Any]) -> None:
-        """Show the decision of a document of `paperdesk why`, from its top."""
-        self.trail = document
-        (shown,) = document["decisions"]
+    @newest_reading
+    async def read(self, source: Source, document: Reading) -> None:
+        """Show a decision of a record from its top, once it is read."""
+        opened = cast("DeskApp", self.app).snapshot().opened
+        assert opened is not None  # a record of it is shown
+        try:
+            self.trail = await opened.ask.read(source, document)
+        except PaperdeskError as error:
+            self.show_error(str(error))
+            return
+        (shown, *_) = self.trail["decisions"]
         set_title(self, f"Why {shown['symbol']} {shown['session']}")
-        set_subtitle(self, clickable(Content("enter shows all"), "why"))
-        self.on_resize()
+        self._lay_out()
         self.scroll_home(animate=False)
+        self.post_message(self.Shown())
 
     def show_error(self, text: str) -> None:
         """Show a text in the place of a decision."""
@@ -47,10 +92,69 @@ class TrailPane(TextPane):
         self.show(Content.styled(text, "$warning"), top=True)
 
     def on_resize(self) -> None:
-        """Choose as many lines as there is room for."""
-        from tui.text.trail_summary import FEWEST_ROWS, LABEL, first_lines
+        """Fit the card, and the parts that are open."""
+        self._lay_out()
 
-        if self.trail is not None and self.text_width > LABEL:
-            (shown,) = self.trail["decisions"]
-            rows = max(FEWEST_ROWS, self.size.height)
-            self.show(inked(first_lines(self.trail, shown, self.text_width, rows)))
+    @newest_reading
+    async def _lay_out(self, top: int = 0) -> None:
+        """Show what is open of the trail; with `top` the part of that number from the top on."""
+        trail = self.trail
+        if trail is None or self.text_width < NARROWEST:
+            return
+        # Prompts are long: they are wrapped beside the screen.
+        blocks, parts = await asyncio.to_thread(self._drawn, trail, self.text_width, self.size.height)
+        if trail is self.trail:
+            self.parts = parts
+            self.show_blocks(blocks)
+            if top:
+                self._bring(top)
+
+    def _drawn(self, trail: Mapping[str, Any], width: int, height: int) -> tuple[list[Content], dict[int, str]]:
+        """The blocks of a trail, and the names of its parts by their number."""
+        from tui.text.trail_summary import WHOLE, first_lines
+        from tui.text.trail_text import folds
+
+        blocks: list[Content] = []
+        parts: dict[int, str] = {}
+        for shown in trail["decisions"]:
+            found = list(folds(shown))
+            rows = height - len(found) - 1 if self.FITS else WHOLE
+            blocks.append(inked([*first_lines(trail, shown, width, rows), ("", "")]))
+            for number, fold in enumerate(found, len(parts) + 1):
+                parts[number], opened = fold.name, fold.name in self.open
+                mark = "▾" if opened else "▸"
+                title = Content.assemble(f"{number} {mark} ", (fold.name, "bold"), (f"  {fold.about}", INKS["quiet"]))
+                blocks.append(clickable(title, f"focused.fold({number})"))
+                if opened:
+                    blocks.append(inked(fold.lines(width)))
+        return blocks, parts
+
+    def _bring(self, number: int) -> None:
+        """Bring a part to the top, once what stands under it is wrapped so far."""
+        if self.trail is None:
+            return
+        title = next((n for n, block in enumerate(self.blocks) if block.plain.startswith(f"{number} ")), 0)
+        row = self.first_row(title)
+        if self.wrapped or row + self.size.height <= self.virtual_size.height:
+            self.scroll_to(y=row, animate=False, force=True)  # the scrollbar comes with the next layout
+        else:
+            self.call_after_refresh(self._bring, number)
+
+    def open_only(self, *names: str) -> None:
+        """Close all parts but those of these names; the first of them comes to the top."""
+        if self.open != set(names):
+            self.open = set(names)
+            self._lay_out(next((number for number, name in self.parts.items() if name in names), 0))
+
+    def action_fold(self, number: int) -> None:
+        """Open a part by its number, or close it; 0 stands for the one that was opened or closed last."""
+        self._last = number = number or self._last
+        if name := self.parts.get(number):
+            self.open ^= {name}
+            self._lay_out(number if name in self.open else 0)
+
+    def action_folds(self) -> None:
+        """Open all parts, or close all where all are open."""
+        every = set(self.parts.values())
+        self.open = set() if every <= self.open else every
+        self._lay_out()

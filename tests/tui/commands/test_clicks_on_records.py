@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from fake_desk import BOUGHT, FakeDesk
-from textual.containers import VerticalScroll
 from textual.geometry import Offset
 from textual.pilot import Pilot
 
@@ -32,7 +31,6 @@ from tui.screens.frame import TALL
 from tui.screens.symbol_search import SymbolSearchScreen
 from tui.screens.trail import TrailScreen
 from tui.settings.keys import SCREENS
-from tui.widgets.folds import Fold
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.table import Table
 
@@ -109,15 +107,16 @@ async def test_a_click_on_the_border_of_the_reasons_of_a_decision_opens_its_trai
     async with opened() as pilot:
         await pilot.press("2")
         await click(pilot, "enter shows all")
-        await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and bool(pilot.app.screen.query(Fold)))
-        page = pilot.app.screen
+        await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and bool(pilot.app.screen.page.parts))
+        trail = pilot.app.screen
+        assert isinstance(trail, TrailScreen)
         await click(pilot, "o all")
-        await until(pilot, lambda: all(fold.open for fold in page.query(Fold)))
-        first = page.query_one(VerticalScroll).border_title
+        await until(pilot, lambda: trail.page.open == set(trail.page.parts.values()))
+        first = trail.page.border_title
         await click(pilot, "n next")
-        await until(pilot, lambda: page.query_one(VerticalScroll).border_title != first)
+        await until(pilot, lambda: trail.page.border_title != first)
         await click(pilot, "esc back")
-        await until(pilot, lambda: pilot.app.screen is not page)
+        await until(pilot, lambda: pilot.app.screen is not trail)
 
 
 NOW = datetime(2025, 3, 15, 12, tzinfo=UTC)

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from connectors.wiring.services import services
+from engine.app.desk.run import run_daily
 from engine.domain.market import NANO
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.conftest import arrived, cells, drawn, opened, shown, until
 from tui.charts.chart_canvas import VOLUME_BARS
@@ -87,7 +90,23 @@ async def test_the_first_rows_beside_the_chart_are_the_card_of_the_decision(
         await shown(pilot)
         first = [agents.render_line(y).text.strip() for y in range(6)]
         assert first[0].startswith(f"{symbol}  {SESSIONS[1]}  {made['action']}"), first
-        labels = {line.split("  ")[0] for line in first}
+        labels = {line.split("  ")[0].split(":")[0] for line in first}
         assert {"Why"} < labels and len(labels & {"For", "Against", "For a rise", "For a fall", "For holding"}) >= 1
         # Everything is in sight without scrolling, and no word is cut.
         assert agents.scroll_offset.y == 0 and not any(line.endswith("…") for line in first)
+
+
+async def test_every_owner_with_a_book_of_its_own_has_its_card(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", "tradinggpt")
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "TMBK")
+    decided = run_daily(services(load_config(None).config), SESSIONS[0])
+    await asyncio.to_thread(asyncio.run, decided)
+    made = (await asyncio.to_thread(run, "why", "TMBK", str(SESSIONS[0]), "--json")).json["decisions"]
+    assert len(made) == 3
+    async with opened() as pilot:
+        agents = pilot.app.screen.query_one(AgentPanes)
+        heads = [f"TMBK  {SESSIONS[0]}  {one['action']}" for one in made]
+        await until(pilot, lambda: all(f"as {one['owner']}" in agents.as_text() for one in made), 30)
+        assert all(head in agents.as_text() for head in heads)

@@ -8,9 +8,9 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.tui.conftest import opened, until
-from tui.screens.newest_reading import is_reading
 from tui.settings.keys import SCREENS
 from tui.widgets.navigation_bars import Hints
+from tui.widgets.newest_reading import is_reading
 from tui.widgets.table import Table
 
 NEEDS = {

@@ -305,7 +305,7 @@ def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
     decided = [decision for decision in listed if decision.key.session == REMEMBERED[1]]
     assert len(decided) == 2
     for decision in decided:
-        shown = asyncio.run(ask.read(source, partial(trail_of, decision=decision)))
+        shown = asyncio.run(ask.read(source, partial(trail_of, decisions=[decision])))
         said = run("why", decision.key.symbol, str(REMEMBERED[1]), "--json")
         assert said.code == 0, said.err
         told = [

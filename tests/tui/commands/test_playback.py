@@ -40,12 +40,12 @@ from tui.screens.book import BookScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import Layout
 from tui.screens.lab import RunProgress, columns_of, result_rows
-from tui.screens.newest_reading import is_reading, newest_reading
 from tui.view.desk_port import Source
 from tui.view.recorded_run import recorded
 from tui.view.snapshot import Snapshot
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.navigation_bars import TimeBar
+from tui.widgets.newest_reading import is_reading, newest_reading
 from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import StatusBar
 from tui.widgets.table import Table

@@ -19,12 +19,12 @@ from engine.reports.documents.set_up import Finding
 from engine.settings.config import load_config
 from tests.conftest import MadeHome
 from tests.tui.commands.conftest import DEBATING, SESSIONS, SHORT_BACKTEST, copied, desk_lives
-from tests.tui.conftest import arrived, opened, shown, until
+from tests.tui.conftest import arrived, opened, pane_text, shown, until
 from tests.tui.test_pictures import SIZES, Svg, picture
 from tui.app.app import PaperdeskApp
 from tui.screens.chart_image import ChartImageScreen
+from tui.screens.trail import TrailScreen
 from tui.settings.keys import SCREENS
-from tui.widgets.folds import Fold
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 from tui.widgets.text_lines import TextPane
@@ -89,7 +89,7 @@ async def test_parts_of_a_screen(svg: SnapshotAssertion, whole: Path, size: tupl
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
         for keys, part in (
-            (("2",), "agents"),
+            (("2", "v"), "agents"),
             (("v",), "memories"),
             (("v",), "prompts"),
             (("5", "v"), "memory"),
@@ -110,17 +110,11 @@ async def test_owners(svg: SnapshotAssertion, debating: Path, size: tuple[int, i
         await until(pilot, lambda: bool(pilot.app.screen.query_one("#decisions", Table).rows))
         await shown(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: bool(pilot.app.screen.query(Fold)))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and bool(pilot.app.screen.page.parts))
         await shown(pilot)
         assert picture(pilot) == svg(name="trail")
-        await pilot.press("escape")
-        if size[0] == 80:
-            await pilot.press("v")
-        await until(pilot, lambda: "Debate" in pilot.app.screen.query_one("#said", TextPane).as_text())
-        await shown(pilot)
-        assert picture(pilot) == svg(name="beside each other")
-        await pilot.press("v", "v", "v")
-        await until(pilot, lambda: bool(pilot.app.screen.query_one("#calibration", Table).rows))
+        await pilot.press("escape", "v", "v", "v", "v")
+        await until(pilot, lambda: "RIGHT%" in pane_text(pilot, "calibration"))
         await shown(pilot)
         assert picture(pilot) == svg(name="calibration")
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 
 from engine.reports.documents.trail import latest
 from tests.tui.commands.conftest import SESSIONS, Run
-from tests.tui.conftest import cells, opened, until
+from tests.tui.conftest import cells, opened, pane_text, until
+from tests.tui.test_clicks import click
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
 from tui.text.plain_text import one_line
 from tui.text.trail_summary import LABEL
-from tui.widgets.folds import Fold, FoldTitle
 from tui.widgets.table import Table
 
 PARTS = ["Reason", "Memory", "Answers", "Debate", "Order", "Chart", "Prompts", "Opinions"]
@@ -32,11 +32,21 @@ def trail(pilot: Pilot[Any]) -> TrailScreen:
 
 
 def title(pilot: Pilot[Any]) -> str:
-    return str(trail(pilot).query_one(VerticalScroll).border_title)
+    return str(trail(pilot).page.border_title)
 
 
-def parts(pilot: Pilot[Any]) -> dict[str, Fold]:
-    return {one.name_shown: one for one in trail(pilot).query(Fold)}
+def parts(pilot: Pilot[Any]) -> dict[str, int]:
+    """The numbers of the parts by their names."""
+    return {name: number for number, name in trail(pilot).page.parts.items()}
+
+
+def sections(pilot: Pilot[Any]) -> list[str]:
+    """The text of the first screen, and of each part under its title."""
+    return re.split(r"^\d [▸▾] .*$", pane_text(pilot, "page"), flags=re.MULTILINE)
+
+
+def first_screen(pilot: Pilot[Any]) -> list[str]:
+    return sections(pilot)[0].splitlines()
 
 
 async def settled(pilot: Pilot[Any]) -> None:
@@ -77,18 +87,17 @@ async def test_every_decision_begins_with_one_screen_that_fits_and_nothing_is_sa
     seen: dict[str, list[str]] = {}
     async with opened((80, 24)) as pilot:
         await on_trail(pilot)
-        page, part = trail(pilot).query_one(VerticalScroll), parts(pilot)["Answers"]
-        await pilot.press(str(part.number))
-        await until(pilot, lambda: part.region.y == page.content_region.y)
-        await pilot.press(str(part.number))
+        page, number = trail(pilot).page, parts(pilot)["Answers"]
+        await pilot.press(str(number))
+        await until(pilot, lambda: page.render_line(0).text.strip().startswith(f"{number} ▾ Answers"))
+        await pilot.press(str(number))
         await until(pilot, lambda: page.scroll_y == 0)
         count = int(title(pilot).rpartition("/")[2])
         for number in range(1, count + 1):
             await until(pilot, lambda wanted=f" {number}/{count}": title(pilot).endswith(wanted))  # type: ignore[misc]
             await settled(pilot)
-            page = trail(pilot).query_one(VerticalScroll)
             assert page.max_scroll_y == 0 and parts(pilot), title(pilot)
-            lines = trail(pilot).text.plain.splitlines()
+            lines = first_screen(pilot)
             seen[" ".join(lines[0].split()[:2])] = lines
             await pilot.press("n")
         await pilot.resize_terminal(120, 40)
@@ -99,23 +108,27 @@ async def test_every_decision_begins_with_one_screen_that_fits_and_nothing_is_sa
         symbol = title(pilot).split()[1]
         await pilot.press("o")
         await settled(pilot)
-        pages = [flat(trail(pilot).text.plain)]
-        pages += [flat(one.text.plain) for name, one in parts(pilot).items() if name != "Prompts"]
+        pages = [flat(text) for text in sections(pilot)[:-1]]
+        assert list(parts(pilot))[-1] == "Prompts"
     await asyncio.to_thread(assert_nothing_thrice, run, symbol, pages)
     said = await asyncio.to_thread(run, "decisions", "--json", "--limit", "0")
     assert set(seen) == {f"{one['symbol']} {one['session']}" for one in said.json["decisions"]}
     for one in said.json["decisions"]:
         lines = seen[f"{one['symbol']} {one['session']}"]
-        sides = ["For", "Against"] if "Against" in labels(lines) else ["For a rise", "For a fall"]
-        wanted = ["Why", *sides, "Dissent", "Limits", "Order", "After", "Asked for", "Decided by"]
-        assert list(dict.fromkeys(label for label in labels(lines) if label in wanted)) == wanted
-        told = {f"+{n}" for n in (1, 5, 20) if f"+{n} session" in "\n".join(lines)}
-        assert told == (set() if "After        not known yet" in lines else {"+1", "+5", "+20"})
+        card = [line.split("  ")[0] for line in lines[1:6] if line[:1].strip()]
+        reasons = [label for label in card if label.startswith(("For", "Against"))]
+        assert card == ["Why", *reasons, "Dissent", "Limits"] and len(reasons) <= 2, "all in the first six rows"
+        (made,) = (await asyncio.to_thread(run, "why", one["symbol"], one["session"], "--json")).json["decisions"]
+        after = ["After"] if made["closes_since"] else []
+        wanted = ["Order", *after, "Asked for", "Decided by"]
+        assert [label for label in labels(lines) if label in ("After", *wanted)] == wanted
+        told = {n for n in (1, 5, 20) if f"+{n} session" in "\n".join(lines)}
+        assert told == {close["sessions"] for close in made["closes_since"]}
         assert "Reason" not in labels(lines), "the reason stands once"
     last = said.json["decisions"][-1]
     printed = (await asyncio.to_thread(run, "why", last["symbol"], last["session"])).out.splitlines()
     shown = seen[f"{last['symbol']} {last['session']}"]
-    cards = [labels(lines)[: labels(lines).index("After") + 1] for lines in (printed, shown)]
+    cards = [labels(lines)[: labels(lines).index("Order") + 1] for lines in (printed, shown)]
     assert printed[0] == shown[0] and cards[0] == cards[1]
 
 
@@ -161,8 +174,9 @@ async def test_trails_open_from_every_screen_with_decisions_and_n_and_p_follow_t
         walked = []
         for number, key in enumerate(rows, 1):
             await until(pilot, lambda at=number: title(pilot).endswith(f" {at}/{len(rows)}"))  # type: ignore[misc]
-            assert "BUY" in trail(pilot).text.plain.splitlines()[0] and table.cursor_key == key
-            walked.append(trail(pilot).text.plain.splitlines()[0])
+            assert table.cursor_key == key
+            await until(pilot, lambda: "BUY" in first_screen(pilot)[0] and first_screen(pilot)[0] not in walked)
+            walked.append(first_screen(pilot)[0])
             await pilot.press("n")
         await settled(pilot)
         assert title(pilot).endswith(f" {len(rows)}/{len(rows)}"), "the last one stays"
@@ -183,30 +197,24 @@ async def test_trails_open_from_every_screen_with_decisions_and_n_and_p_follow_t
 async def test_parts_open_by_number_by_enter_by_click_and_all_at_once(run: Run, debating: Path) -> None:
     async with opened() as pilot:
         await on_trail(pilot)
-        found = parts(pilot)
-        numbers = {name: one.number for name, one in found.items()}
-        assert list(numbers.values()) == list(range(1, len(found) + 1)) and set(found) <= set(PARTS)
-        assert not any(one.open for one in found.values())
+        page, numbers = trail(pilot).page, parts(pilot)
+        assert list(numbers.values()) == list(range(1, len(numbers) + 1)) and set(numbers) <= set(PARTS)
+        assert not page.open
         for name, number in numbers.items():
             await pilot.press(str(number))
-            await settled(pilot)
-            assert [one.name_shown for one in found.values() if one.open] == [name]
+            assert page.open == {name}
             await pilot.press("enter")
-            assert not found[name].open, "enter is for the part that has the focus"
-        heading = found["Memory"].query_one(FoldTitle)
-        heading.scroll_visible(animate=False)
-        await until(pilot, lambda: pilot.app.screen.region.contains_region(heading.region))
+            assert not page.open, "enter is for the part that was opened last"
         await settled(pilot)
-        await pilot.click(heading)
-        await settled(pilot)
-        assert found["Memory"].open
+        await click(pilot, "▸ Memory")
+        assert page.open == {"Memory"}
         await pilot.press("o")
+        assert page.open == set(numbers)
         await settled(pilot)
-        assert all(one.open for one in found.values())
-        opened_texts = {name: flat(one.text.plain) for name, one in found.items()}
+        opened_texts = dict(zip(numbers, map(flat, sections(pilot)[1:]), strict=True))
         symbol = title(pilot).split()[1]
         await pilot.press("o")
-        assert not any(one.open for one in found.values())
+        assert not page.open
     (made,) = (await asyncio.to_thread(run, "why", symbol, str(SESSIONS[-1]), "--json")).json["decisions"]
     full = flat((await asyncio.to_thread(run, "why", symbol, str(SESSIONS[-1]), "--prompts")).out)
     for answer in made["answers"]:

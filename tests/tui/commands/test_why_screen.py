@@ -75,10 +75,12 @@ async def test_every_agent_has_its_answer_and_its_prompt(run: Run, desk: Path) -
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
         await pilot.press("2")
-        said = await behind(pilot, "AGENTS")
+        await until(pilot, lambda: "▸ Answers" in pane_text(pilot, "summary"))
+        await pilot.press("v")
+        said = await behind(pilot, "Answers")
         (session, symbol), action = cells(pilot, "decisions")[0][:2], cells(pilot, "decisions")[0][2]
         await pilot.press("v", "v")
-        prompts = await behind(pilot, "PROMPTS")
+        prompts = await behind(pilot, "Prompts")
     trail = (await asyncio.to_thread(run, "why", symbol, session, "--json")).json["decisions"][0]
     assert session == str(SESSIONS[1]) and trail["action"] == action
     assert trail["answers"]
@@ -88,38 +90,30 @@ async def test_every_agent_has_its_answer_and_its_prompt(run: Run, desk: Path) -
 
 
 async def behind(pilot: Pilot[Any], part: str) -> str:
-    """What stands beside a decision, once it is that part."""
-    pane = pilot.app.screen.query_one("#said")
-    await until(pilot, lambda: part in str(pane.border_title) and bool(pane_text(pilot, "said")))
-    await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
-    return pane_text(pilot, "said")
+    """The text of the chosen decision, once that part of it is open."""
+    await until(pilot, lambda: f"▾ {part}" in pane_text(pilot, "summary"))
+    return pane_text(pilot, "summary")
 
 
-async def test_owners_who_debated_stand_side_by_side_and_below_each_other_where_it_is_narrow(
+async def test_the_agents_of_owners_who_debated_stand_under_each_owner_with_the_debate(
     run: Run, debating: Path
 ) -> None:
-    async with opened((200, 60)) as pilot:
+    async with opened((60, 24)) as pilot:
         await pilot.press("2")
-        beside = await behind(pilot, "AGENTS")
+        await until(pilot, lambda: bool(cells(pilot, "decisions")))
         session, symbol = cells(pilot, "decisions")[0][:2]
-        await pilot.resize_terminal(60, 24)
         await pilot.press("v")
-        await until(pilot, lambda: pane_text(pilot, "said") != beside)
-        stacked = " ".join(pane_text(pilot, "said").split())
+        said = " ".join((await behind(pilot, "Debate")).split())
     trail = (await asyncio.to_thread(run, "why", symbol, session, "--json")).json["decisions"][0]
     owners = [one["owner"] for one in trail["opinions"]]
-    lines = beside.splitlines()
-    assert any(line.split() == owners for line in lines), "a column each"
-    assert f"Decided: {trail['action']}" in lines[0] and any(line.startswith("Debate: ") for line in lines)
-    headings = [line for line in lines if line in ("Vote", "Before") or line.startswith(("Comments received", "After"))]
-    rounds = trail["debate"]["rounds"]
-    every = (f"{name} round {number}" for number in range(1, rounds + 1) for name in ("Comments received,", "After"))
-    assert headings == ["Vote", "Before", *every]
+    assert all(f" {owner} 1 " in said for owner in owners), "a heading each"
+    agree = [one["owner"] for one in trail["opinions"] if one["action"] == trail["action"]]
+    assert len(agree) == 2 and any(f"{one} ({other} agrees): " in said for one, other in (agree, agree[::-1]))
     for owner in trail["debate"]["owners"]:
         advice = owner["advice"][0]
-        assert f"{advice['advice']} ({advice['confidence']:.2f})" in stacked
+        assert f"{advice['advice']} ({advice['confidence']:.2f})" in said
     for comment in trail["debate"]["comments"]:
-        assert f"{comment['author']}, {comment['stance']}: {comment['text'][:60]}" in stacked
+        assert f"{comment['author']} to {comment['receiver']}, {comment['stance']}: {comment['text'][:60]}" in said
 
 
 async def test_memories_have_their_scores_and_every_call_its_cost(
@@ -132,8 +126,8 @@ async def test_memories_have_their_scores_and_every_call_its_cost(
         await asyncio.to_thread(asyncio.run, decided)
     (made,) = (await asyncio.to_thread(run, "why", "ORVL", str(SESSIONS[1]), "--json")).json["decisions"]
     async with opened((200, 60)) as pilot:
-        await pilot.press("2")
-        said = " ".join((await behind(pilot, "AGENTS")).split())
+        await pilot.press("2", "v")
+        said = " ".join((await behind(pilot, "Answers")).split())
         await pilot.press("v")
         await until(pilot, lambda: bool(cells(pilot, "recalled")))
         memories = cells(pilot, "recalled")
@@ -181,6 +175,6 @@ async def test_an_answer_that_comes_in_parts_is_shown_by_its_fields(running: Run
         await pilot.press("2")
         for part, fields in PARTS.items():
             desk.say(AgentSaid(text=part, **step))
-            await until(pilot, lambda: fields in TextLines.as_text(pilot.app.screen.query_one("#live", AgentPanes)))  # noqa: B023
+            await until(pilot, lambda: fields in TextLines.as_text(pilot.app.screen.query_one("#summary")))  # noqa: B023
         assert [row[1:3] for row in cells(pilot, "decisions")[:2]] == [[SYMBOLS[0], "at work"], [SYMBOLS[1], "waits"]]
-        assert "chart (thinking)" in pilot.app.screen.query_one("#live", AgentPanes).as_text()
+        assert "chart  thinking" in pilot.app.screen.query_one("#summary", AgentPanes).as_text()
