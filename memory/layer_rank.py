@@ -21,9 +21,6 @@ from memory.presets import Ranking
 from memory.record import Layer, MemoryRecord
 from memory.search import Relevancies, ScaledSearch, Search, WholeSearch
 
-_ROUNDING = 1e-9
-"""More than what a product of matrices in double precision is off by."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
@@ -159,16 +156,12 @@ class LayerRanking:
             return list(scored[:k])
         positions = np.array([one.position for one in scored], np.intp)
         vectors = self._layer_rows.vectors(positions, self._queries.shape[1])
-        least = self._preset.duplicate_similarity
-        likeness = vectors @ vectors.T
-        for one, other in np.argwhere(np.abs(likeness - least) < _ROUNDING).tolist():
-            # A pair's own sum: the last bits of a product of matrices depend on the shape that it is part of.
-            likeness[one, other] = (vectors[one] * vectors[other]).sum()
-        alike = (likeness >= least).tolist()
-        shown: list[int] = []
-        for n, like in enumerate(alike):
-            if not any(like[other] for other in shown):
-                shown.append(n)
-                if len(shown) == k:
-                    break
+        shown, rest = list[int](), np.arange(len(scored))
+        while len(rest) and len(shown) < k:
+            first, rest = int(rest[0]), rest[1:]
+            shown.append(first)
+            # A row's own sum, not a matrix product: its bits are the same everywhere, and of thousands of records that
+            # are alike there is no table of every two.
+            likeness = (vectors[rest] * vectors[first]).sum(axis=1)
+            rest = rest[likeness < self._preset.duplicate_similarity]
         return [scored[n] for n in shown]

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from engine.domain.market import Exchange, Exchanges, parse_symbol
-from engine.domain.model_call import VENDORS, parse_model_spec
+from engine.domain.model_call import VENDORS, ModelKind, parse_model_spec
 from engine.domain.run import TradingMode
 from engine.errors import ConfigError, UsageError
 from engine.settings.config_sources import read_sources
@@ -415,9 +415,11 @@ class Config(_Section):
     def _known_models(self) -> Config:
         for key, text in self.models.specs():
             try:
-                parse_model_spec(text, self.endpoints)
+                spec = parse_model_spec(text, self.endpoints)
             except UsageError as error:
                 raise ValueError(f"models.{key}: {error}") from None
+            if spec.kind is ModelKind.REPLAY:
+                raise ValueError(f"models.{key}: replay is a mode, not a model: set models.replay = replay-only")
         return self
 
     @field_validator("endpoints", mode="before")

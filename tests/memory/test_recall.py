@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -448,3 +449,16 @@ def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str
         return seen
 
     assert lived(outlined=True) == lived(outlined=False)
+
+
+def test_of_thousands_that_are_alike_one_is_recalled_without_a_table_of_every_two() -> None:
+    alike = [f"the same again, number {n}" for n in range(2000)]
+    desk = memory(vectors={text: [1.0] for text in alike})
+    desk.remember([news(text) for text in alike], 1)
+    tracemalloc.start()
+    try:
+        found = desk.recall("MSFT", {"": "the same again"}, 2)
+        assert [len(hits) for hits in found.values()] == [1, 0, 0, 0]
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(alike) ** 2
+    finally:
+        tracemalloc.stop()

@@ -65,7 +65,7 @@ def arena_command(
     from tui.text.arena_text import arena_lines
 
     services = replace(invocation.services(), abstain_limit=abstain_limit)
-    changes = {name: value for name, value in settings.items() if value not in (None, (), False)}
+    changes = {name: value for name, value in settings.items() if value not in (None, ()) and value is not False}
     spec = _spec(services, invocation.run, resume, changes)
     replay = changes.get("model") == "replay"
     if jobs > 1 and spec.repeats == 1:

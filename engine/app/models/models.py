@@ -304,7 +304,7 @@ def open_model(text: str, config: Config, source: OpenModels) -> LanguageModel:
     if spec.kind is ModelKind.OFFLINE:
         return OfflineModel()
     if spec.kind is ModelKind.REPLAY:
-        raise ConfigError("models.default: replay is a mode, not a model: set models.replay = replay-only")
+        raise ConfigError(f"{text} is a mode, not a model: set models.replay = replay-only")
     return source.model(spec)
 
 

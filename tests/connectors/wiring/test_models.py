@@ -116,7 +116,6 @@ def test_each_agent_may_have_a_model_of_its_own_and_equal_ones_are_shared(server
         ({"models": {"agents": {"decison": {}}}}, None, ConfigError, "decison"),
         ({}, "gpt", UsageError, "did you mean openai:gpt"),
         ({}, "nowhere:gpt", UsageError, "nowhere"),
-        ({"models": {"default": "replay"}}, None, ConfigError, "replay-only"),
         ({}, "openai:gpt", CredentialsRefused, "OPENAI_API_KEY"),
         ({}, "anthropic:claude", CredentialsRefused, "ANTHROPIC_API_KEY"),
     ],

@@ -108,6 +108,7 @@ def test_the_document_has_every_key_and_strategies_have_scores_and_a_lineage(run
     assert market["most_volatile"]["stock"] in {"A", "B", "C"}
     # Returns have a sign, and shares have none.
     wealthiest = max(document["agents"], key=lambda one: Decimal(one["wealth"]))
+    assert run("arena", "--resume", "arena-s", "--seed", "0").code == 2, "a resumed arena keeps its own"
     said = run("arena", "--resume", "arena-s", "--model", "replay").out
     row = next(line.split() for line in said.splitlines() if line.startswith(wealthiest["name"]))
     metrics = wealthiest["metrics"]

@@ -81,7 +81,7 @@ def test_answers_are_asked_for_again_until_they_can_be_used(
         "-5",
         "50000",
     ]
-    answers += ["openai", "openai:gpt-5"]
+    answers += ["openai", "replay", "openai:gpt-5"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
     said = run("init")
     assert said.code == 0
@@ -94,6 +94,7 @@ def test_answers_are_asked_for_again_until_they_can_be_used(
         "MSFT has no prices",
         "did you mean finvision?",
         "greater than 0",
+        "models.replay = replay-only",
     ):
         assert complaint in said.err
 
