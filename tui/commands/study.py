@@ -75,6 +75,7 @@ def study_command(
       mean, low, high      other less first, a day, 95 % interval
       distinguishable, sessions_needed
       p, adjusted          of "other is not better", alone and in the family
+      superior             the same of the best that is held against first
       discovery            counted over symbols and windows
     cutoffs (json): windows after the training cut-off less those before
 
