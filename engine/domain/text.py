@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 
@@ -46,9 +46,8 @@ def counted(count: int, noun: str, several: str = "") -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {several or f'{noun}s'}"
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+def did_you_mean(name: str, names: Sequence[str], otherwise: str = "") -> str:
     """`did you mean X?` with the name that is nearest; where none is near `otherwise`, by default all of them."""
-    names = list(known)
     near = get_close_matches(name, names, 1)
     return f"did you mean {near[0]}?" if near else otherwise or f"available: {', '.join(names)}"
 

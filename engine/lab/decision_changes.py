@@ -392,7 +392,7 @@ def _worth(name: str, decisions: Sequence[Attributed]) -> InputWorth:
 
 
 def input_sensitivity(name: str, arms: Sequence[Redecided]) -> InputWorth:
-    """What an input is worth by the redecisions with it altered, abstentions left out."""
+    """The worth of an input by the redecisions with it altered, abstentions left out."""
     effects = [_effect(arm, then) for arm in arms for then in _recorded(arm)]
     effects = [one for one in effects if not (one.then.abstained or (one.now is not None and one.now.abstained))]
     return _worth_of(name, effects, [None] * len(effects))

@@ -67,5 +67,5 @@ def chosen(names: Sequence[str]) -> tuple[Row, ...]:
     known = {row.name: row for row in fault_table()}
     for name in names:
         if name not in known:
-            raise UsageError(f"--only {name}: the drill has no such row; {did_you_mean(name, known)}")
+            raise UsageError(f"--only {name}: the drill has no such row; {did_you_mean(name, list(known))}")
     return tuple(row for row in known.values() if not names or row.name in names)
