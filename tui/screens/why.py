@@ -314,7 +314,7 @@ class WhyScreen(MemoryKeys):
         set_subtitle(table, sums if decided else "")
         self.show_symbol(self._wanted)
         if self._part == MEMORIES:
-            self._list_memories()
+            self.memory_changed()
 
     @on(Table.Moved, "#decisions")
     def _pointed(self) -> None:
@@ -335,14 +335,10 @@ class WhyScreen(MemoryKeys):
         try:
             document = await self._ask.read(source, owners_document)
         except PaperdeskError as error:
-            document, text = None, str(error)
-        else:
-            text = self._nothing()
-        title = f"{source.name}{self._place()}"
-        if document is not None and document["per_owner"]:
-            pane.show(inked(owner_lines(document, title, pane.text_width)), top=True)
-        else:
-            pane.show(Content(text), top=True)
+            pane.show(Content(str(error)), top=True)
+            return
+        lines = owner_lines(document, f"{source.name}{self._place()}", pane.text_width)
+        pane.show(inked(lines if document["per_owner"] else [(self._nothing(), "")]), top=True)
         set_subtitle(pane, "paperdesk decisions --owners")
 
     def _nothing(self) -> str:
@@ -372,7 +368,7 @@ class WhyScreen(MemoryKeys):
         if self._part in ("why", CALIBRATION):
             self._read_part()
         elif self._part == MEMORIES:
-            self._list_memories()
+            self.memory_changed()
 
     def chosen_memory(self) -> str:
         """The memory under the cursor, where it is the desk's."""
@@ -385,12 +381,8 @@ class WhyScreen(MemoryKeys):
             return recalled.cursor_key.rpartition("|")[2]
         return ""
 
-    def memory_changed(self) -> None:
-        """Read again which memories there are."""
-        self._list_memories()
-
     @newest_reading
-    async def _list_memories(self) -> None:
+    async def memory_changed(self) -> None:
         """Read which memories the desk has, that one may be changed; of a backtest none."""
         of_desk = self._source in self._sources[:1]
         try:
