@@ -328,10 +328,12 @@ def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, 
             bench = run_bench(services, prepared, report, stop, budget=budget)
     agents = prepared.plan is not None or bool(prepared.request.strategies)
     document = bench_document(bench)
-    if out is not None:
-        page = figures_html(f"Bench {bench.name}", growth_charts(document), bench.notes)
-        write_file(out, printable(page))
-    _show(document, lambda width: lines(bench, width, agents, document["families"]), bench.interrupted)
+    try:
+        _show(document, lambda width: lines(bench, width, agents, document["families"]), bench.interrupted)
+    finally:  # a page that cannot be written takes nothing from what is printed
+        if out is not None:
+            page = figures_html(f"Bench {bench.name}", growth_charts(document), bench.notes)
+            write_file(out, printable(page))
 
 
 def _models(models: str | None) -> tuple[str, ...]:

@@ -79,6 +79,13 @@ def test_without_training_own_agents_and_strategies_run_on_the_test_alone(run: R
     assert any(note.startswith("no training, ") for note in document["notes"])
 
 
+def test_rows_are_printed_where_the_page_finds_no_room(run: Run, fresh: Path, tmp_path: Path) -> None:
+    (page := tmp_path / "full.html").symlink_to("/dev/full")
+    window = ("--from", "2025-06-02", "--to", "2025-06-06")
+    full = run("bench", "tradinggpt", "--baselines", *window, "--out", str(page))
+    assert full.code == 65 and "buy-and-hold" in full.out and "--out" in full.err
+
+
 @pytest.mark.parametrize(("out", "code"), [("x.pdf", 2), ("x", 2), ("nodir/x.html", 65), ("folder.html", 65)])
 def test_a_page_that_cannot_be_written_is_refused_before_anything_runs(
     run: Run, fresh: Path, tmp_path: Path, out: str, code: int
