@@ -429,7 +429,10 @@ class _Masking:
         if match.lastgroup == "year":
             return re.sub(r"\d\d+", lambda one: _later(one[0], YEARS * way), found)
         if match.lastgroup == "numbers":
-            return _moved(found, shift)
+            if way > 0:
+                self._hidden.setdefault(_moved(found, shift), found)
+                return _moved(found, shift)
+            return self._hidden.get(found) or _moved(found, shift)  # 01/04 may be read in two ways
         try:
             return self._spelled(match, session, year and int(year[0]), shift)
         except ValueError:  # 31 June

@@ -48,6 +48,7 @@ class Reader(FakeLLMServer):
         close = re.search(r"(?:last close|close): ([\d.]+)", text)
         name = re.search(r"Asset: (\S+?)[ .,]", text)
         said = f"{name and name[1]} after {day}, close {close[1]}" if close else f"Quiet until {day}."
+        said = " ".join(dict.fromkeys([said, *re.findall(r"\d\d/\d\d/\d{4}", text)]))
         schema = body["response_format"]["json_schema"]["schema"]
         return Say(text=json.dumps(filled(schema, schema, said, "" if name is None else name[1])))
 
@@ -242,7 +243,7 @@ TOLD = """Costco (NASDAQ: COST) closed at $187.02 on Oct. 26. It was $561.06 bef
 COST fell to 187.02 a share by 26.10.2020; analysts see $180-$190 from 26 October on, for Q3 2020 and fiscal 2020.
 On 2020/10/26 and 10/26/20 COSTCO said that 3M and 23andMe buy; 3M closed at $163.40 and hit $171 in OCTOBER 2020.
 Alphabet (GOOG, GOOGL) rose to $1,590.45 in Q320, Google said on 26-Oct-2020. Walmart paid 142.16 dollars in FY20.
-Sales rose 4.1% to $53.38 billion, and 12 new warehouses opened in May."""
+Sales rose 4.1% to $53.38 billion, and 12 new warehouses opened by 31/12/2020."""
 HIDDEN = {
     1: ("COST", "GOOG", "GOOGL"),
     2: ("Costco", "COSTCO", "3M", "23andMe", "Alphabet", "Google", "Walmart"),
@@ -276,6 +277,8 @@ def test_news_name_nothing_in_any_spelling(run: Run, paperdesk_home: Path, tmp_p
     for kind, found in HIDDEN.items():
         leaked = [one for one in found if re.search(rf"(?<![\w.,/-]){re.escape(one)}(?![\w%]|[.,/]\d)", news)]
         assert bool(leaked) is (kind > level), (kind, leaked, news)
+    (reason,) = (one["reason"] for one in done.json["decisions"] if one["symbol"] == "COST")
+    assert "31/12/2020" in reason, "01/04/2049 may be read in two ways"
     assert "4.1% to $53.38 billion" in news and "12 new warehouses" in news, "what tells of no price stays"
     classes = re.search(r"(\w+) \((\w+), (\w+)\) rose .*, (\w+) said", news)
     assert classes is not None and classes[2] == "ASSET2" and classes[3].startswith("Ticker")
