@@ -369,7 +369,7 @@ async def test_a_backtest_runs_beside_and_ends_in_results(running: Running) -> N
             lambda: "done" in drawn(pilot) and "12/12" in drawn(pilot) and len(table(pilot, "results").rows) == 2,
         )
         rows = table(pilot, "results").rows
-        assert [row.key for row in rows] == ["finvision 1", "finvision 1/buy-and-hold"]
+        assert [row.key for row in rows] == ["finvision 1", "finvision 1\nbuy-and-hold"]
         assert [cell.text for cell in rows[0].cells[1:4]] == ["+1.2%", "1.25", "-3.4%"]
         await until(pilot, lambda: "buy-and-hold 100,440" in drawn(pilot))
 

@@ -154,7 +154,7 @@ def test_a_doji_a_gap_and_an_empty_series(style: ChartStyle, step: int) -> None:
     apart = read_back(bars((10.0, 11.0, 10.0, 11.0), (19.0, 20.0, 19.0, 20.0)), 40, 20, step, style)
     assert apart[0] is not None and apart[1] is not None and apart[1].low + 10 < apart[0].high
     empty = render_candles(bars(), 40, 14, ChartView(step=step), style)
-    assert len(empty) == 14 and sum("no prices to draw" in strip.text for strip in empty) == 1
+    assert len(empty) == 14 and sum("no prices yet" in strip.text for strip in empty) == 1
 
 
 @examples(60)

@@ -160,7 +160,7 @@ class _Raster:
             self._price_axis()
             self._cursor()
         else:
-            text = "no prices to draw"
+            text = "no prices yet"
             self.canvas.write(max(0, (self.layout.width - len(text)) // 2), self.canvas.height // 2, text, "muted")
         if self.layout.title:
             price_text, ascii_only = self.scale.text, self.style.ascii_only

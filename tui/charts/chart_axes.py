@@ -172,7 +172,7 @@ def write_title(
     canvas.write(0, 0, title, "title")
     x = len(title) + 2
     lines, names = _legend(data, ascii_only)
-    legends = [[_bars(view, candles), *lines], lines, names]
+    legends = [[*_bars(view, candles), *lines], lines, names]
     newest = candles[-1].last if candles else len(data)
     shown, before = bar_at(data, newest if view.cursor is None else view.cursor)
     choices: list[Pieces] = [[]]
@@ -227,9 +227,11 @@ def _length(prices: Pieces, legend: Pieces) -> int:
     return sum(len(text) + 2 for text, _ in legend) + sum(len(text) + 1 for text, _ in prices) - bool(prices)
 
 
-def _bars(view: ChartView, candles: Sequence[Candle]) -> tuple[str, str]:
-    bars = candles[-1].last - candles[0].first + 1 if candles else 0
-    return f"{bars} bars" + (f" ({view.per} a candle)" if view.per > 1 else ""), "muted"
+def _bars(view: ChartView, candles: Sequence[Candle]) -> Pieces:
+    if not candles:
+        return []
+    bars = candles[-1].last - candles[0].first + 1
+    return [(f"{bars} bars" + (f" ({view.per} a candle)" if view.per > 1 else ""), "muted")]
 
 
 def _legend(data: ChartData, ascii_only: bool) -> tuple[Pieces, Pieces]:

@@ -401,7 +401,7 @@ class LabScreen(FramedScreen):
     @on(Table.Moved, "#results")
     def _moved(self, event: Table.Moved) -> None:
         if event.key not in self._pages():
-            self._choose(event.key.partition("/")[0])
+            self._choose(event.key.partition("\n")[0])
             self.show_view(self._view)
 
     def action_pane(self, step: int) -> None:
@@ -575,7 +575,7 @@ def result_rows(
         results.append({**document, **own})
         for held, other in document["baselines"].items() if run.name == chosen else ():
             named = {"name": Cell(f"  {held}", "muted"), "state": Cell("baseline", "muted")}
-            results.append({**other, **named, "key": f"{run.name}/{held}"})
+            results.append({**other, **named, "key": f"{run.name}\n{held}"})
     for page, state in pages.items():
         named = {"name": Cell(page, "strong"), "state": Cell(state, "muted")}
         results.append({"metrics": {}, "final_value": None, "trades": None, **named, "key": page})

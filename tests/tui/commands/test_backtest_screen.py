@@ -45,7 +45,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
     async with opened() as pilot:
         await pilot.press("4")
         screen = pilot.app.screen_stack[0]
-        await until(pilot, lambda: any(key.endswith("/buy-and-hold") for key in results(pilot)))
+        await until(pilot, lambda: any(key.endswith("\nbuy-and-hold") for key in results(pilot)))
         name = next(key for key in results(pilot) if "/" not in key)
         assert name.startswith("finvision ")
         plot = screen.query_one("#curve", CurvePlot)
@@ -173,7 +173,7 @@ async def test_runs_that_began_in_one_minute_are_told_apart(fresh: Path, run: Ru
         by_minute.setdefault(name[: len("backtest-20250701-1200")], []).append(name)
     async with opened() as pilot:
         await pilot.press("4")
-        await until(pilot, lambda: sum("/" not in key for key in results(pilot)) == sum(map(len, by_minute.values())))
+        await until(pilot, lambda: sum("\n" not in key for key in results(pilot)) == sum(map(len, by_minute.values())))
         await pilot.press("g", "c")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
         shown = pilot.app.screen.text.plain  # type: ignore[attr-defined]

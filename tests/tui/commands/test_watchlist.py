@@ -198,7 +198,7 @@ async def test_a_symbol_is_found_by_symbol_and_company_and_shown(run: Run, desk:
         await searched(pilot, "zz", "ZZZZ")
         await pilot.press("enter")
         await until(pilot, lambda: screen.query_one(CandleChart).data.title == "ZZZZ 1D")
-        assert "no prices to draw" in drawn(screen.query_one(CandleChart))
+        assert "no prices yet" in drawn(screen.query_one(CandleChart))
         await pilot.press("S", *"nothing of that name", "enter")
         assert "no known symbol matches" in drawn(pilot.app.screen.query_one("#found"))
         assert said(pilot) == "esc leaves"
