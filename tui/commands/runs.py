@@ -170,5 +170,5 @@ TRIALS = (
 
 def _trial_lines(document: Mapping[str, Any], limit: int) -> Iterator[str]:
     trials = document["trials"]
-    yield from listing(TRIALS, trials[: limit or None], len(trials), "no trial yet; `paperdesk backtest` counts one")
+    yield from listing(TRIALS, trials[: limit or None], len(trials), "no trial found; `paperdesk backtest` counts one")
     yield f"{counted(document['count'], 'different trial')}; equal settings count once"
