@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.app.records.desk_journal import run_lock
 from engine.app.records.trial_index import check_trial_index, count_result
 from engine.app.research.market_data import load_run
-from engine.app.research.run_spec import Stop, check_spec, preset_of, settled, user_code, with_costs
+from engine.app.research.run_spec import Stop, all_params, check_spec, preset_of, settled, user_code, with_costs
 from engine.conventions.catalog import convention
 from engine.domain.run import Result, RunKind, RunOutcome, RunSpec, TrialKind
 from engine.errors import PaperdeskError, UsageError
@@ -87,7 +87,8 @@ def run_backtest(
         _begin(journal, publish, prepared, label, started, extra=marked)
         try:
             kept = None if light else journal
-            result = _played(services, prepared, kept, publish, stop, first_part=first_part, report=report)
+            same = next((one for one in beside.values() if one.spec == spec), None)
+            result = same or _played(services, prepared, kept, publish, stop, first_part=first_part, report=report)
         except BaseException as error:
             outcome = RunOutcome.FAILED if isinstance(error, Exception) else RunOutcome.INTERRUPTED
             detail = str(error) if isinstance(error, PaperdeskError) else type(error).__name__
@@ -152,6 +153,7 @@ def _baselines(
     found = {}
     for name in names:
         rule = replace(plain, strategy=name)
+        rule = replace(rule, params=all_params(rule))
         costs = with_costs(rule, services.config)
         found[name] = run_strategy(rule, prepared.market, *costs, shared=prepared.shared)
         on_baseline(name, found[name])

@@ -170,7 +170,7 @@ def settled(services: Services, spec: RunSpec) -> RunSpec:
     # A window ends with a session of its calendar, whatever day is named for it.
     last = sessions[-1] if sessions else spec.last
     spec = replace(spec, last=last, rules=rules, cash=cash, version=version("paperdesk"))
-    return replace(spec, params=_all_params(spec)) if spec.preset is None else _with_models(spec, services.config)
+    return replace(spec, params=all_params(spec)) if spec.preset is None else _with_models(spec, services.config)
 
 
 def user_code(spec: RunSpec) -> tuple[Path, ...]:
@@ -206,7 +206,7 @@ def cost_settings(services: Services, spec: RunSpec) -> Row:
     return {**spec_settings(replace(spec, rules=rules, cash=cash)), "cash_floor": floor}
 
 
-def _all_params(spec: RunSpec) -> tuple[tuple[str, str], ...]:
+def all_params(spec: RunSpec) -> tuple[tuple[str, str], ...]:
     """Every parameter of a rule strategy, as given, by the run's seed, or by default."""
     known = parameters(strategy_class(spec.strategy or ""))
     defaults = {one.name: str(spec.seed if one.name == "seed" else one.default) for one in known}
