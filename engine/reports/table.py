@@ -31,8 +31,8 @@ class Cell:
 
 
 def plain(value: object) -> str:
-    """A text on one line, safe to show: the form of what is no figure."""
-    return one_line(str(value))
+    """A text on one line, safe to show, a truth as yes or no: the form of what is no figure."""
+    return one_line(str(value)) if not isinstance(value, bool) else "yes" if value else "no"
 
 
 def count(number: int) -> str:

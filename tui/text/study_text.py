@@ -30,8 +30,8 @@ _BESIDE: Forms = {
     "fingerprint": plain,
     "note": plain,
 }
-_LEAVE = {"from": 1, "to": 2, "repeat": 3, "seed": 4}
-"""Columns that leave a narrow table before any figure."""
+_LEAVE = {"seed": 1, "from": 2, "to": 3, "repeat": 4, "fingerprint": 5}
+"""Columns that leave a narrow table before any figure; what sets rows apart stays the longest."""
 _A_DAY = partial(percent, digits=3)
 _PAIRED: Forms = {
     **{"other": plain, "against": plain, **_WINDOW},

@@ -133,6 +133,22 @@ def test_what_cannot_be_told_apart_needs_more_sessions_than_there_are(
     assert pair["distinguishable"] is False and pair["sessions_needed"] > pair["sessions"]
 
 
+def test_rows_of_two_seeds_are_told_apart_on_80_columns(
+    run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        '[study]\nstrategies = ["kdj-rsi", "sma-cross"]\nsymbols = ["BXWD"]\n'
+        'windows = [["2025-01-02", "2025-02-28"]]\nseeds = [1, 2]\n'
+    )
+    file = written(tmp_path, text)
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [line for line in run("study", file).out.split("Paired")[0].splitlines() if " BXWD " in line]
+    assert len(rows) == len(set(rows)) == 4
+    monkeypatch.setenv("COLUMNS", "140")
+    _, paired = run("study", file).out.split("Paired")
+    assert [line.split()[-1] for line in paired.splitlines() if " BXWD " in line] == ["no"]
+
+
 def test_a_killed_study_goes_on_where_it_stopped(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
     file = written(tmp_path, RULES)
     process = subprocess.Popen(
