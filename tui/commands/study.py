@@ -122,7 +122,9 @@ def played(play: Callable[[Show, Stop], dict[str, Any]], again: str) -> tuple[di
                 raise
             error.args = (f"{error}; {again}",)
             with suppress(Interrupted, MissingData):
-                return play(on_done, lambda: True), error
+                document = play(on_done, lambda: True)
+                if document.get("rows", document):
+                    return document, error
             raise
 
 

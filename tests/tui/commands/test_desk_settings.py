@@ -193,8 +193,8 @@ def test_a_narrow_terminal_shows_whole_figures_and_a_pipe_whole_lines(
     assert "..." not in "".join(piped.values())
     for made in run("decisions", "--json", "--action", "buy").json["decisions"]:
         assert made["reason"].split("\n")[0][-40:] in piped["decisions"]
-    for module in ("status", "decisions"):
-        monkeypatch.setattr(f"tui.commands.{module}.standard_output", lambda: Console(60, is_terminal=True))
+    for module in ("commands.status", "commands.decisions", "text.console"):
+        monkeypatch.setattr(f"tui.{module}.standard_output", lambda: Console(60, is_terminal=True))
     for command, text in piped.items():
         lines = run(command).out.splitlines()
         assert max(map(len, lines)) <= 60
