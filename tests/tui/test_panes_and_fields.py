@@ -125,7 +125,7 @@ async def test_a_pane_without_anything_says_why(running: Running, asking: FakeDe
         await until(pilot, lambda: pilot.app.current_mode == "lab")
         await shown(pilot)
         plot = pilot.app.screen.query_one("#curve", CurvePlot)
-        assert plot.render_line(plot.size.height // 2).text.strip() == "no runs yet"
+        assert plot.render_line(plot.size.height // 2).text.strip() == "no run is chosen"
         await pilot.press("5")
         await until(pilot, lambda: pilot.app.current_mode == "ops")
         await shown(pilot)

@@ -172,7 +172,7 @@ class BookScreen(OrderActions):
             blotter.show(blotter_rows(self._book, states), "no order so far")
             filled = [one for one in self._book.blotter if one.fills]
             gained = sum((one.profit for one in filled if one.profit is not None), Decimal(0))
-            set_subtitle(blotter, f"{len(filled):,} filled, {amounts.gain(gained)}" if filled else "")
+            set_subtitle(blotter, f"{len(filled):,} filled, P&L {gained:+,.0f}" if filled else "")
 
     def chosen_symbol(self) -> str:
         """The symbol of the position, or of the order, under the cursor; else the desk's first."""

@@ -97,7 +97,7 @@ class LabScreen(FramedScreen):
                 yield CurvePlot(id="run-fall", title="Drawdown", classes="pane")
             with Vertical(id="run", classes="column"):
                 yield RunProgress(id="progress")
-                yield CurvePlot(id="curve", title="Equity", classes="pane", empty="no runs yet")
+                yield CurvePlot(id="curve", title="Equity", classes="pane", empty="no run is chosen")
                 yield CurvePlot(id="fall", title="Drawdown", classes="pane")
                 yield Table(TRADES, title="Trades", id="trades", classes="pane")
                 yield Table(columns_of(()), title="Results", empty="no runs yet", id="results", classes="pane")
@@ -288,6 +288,7 @@ class LabScreen(FramedScreen):
             "record": shown.pop("record") or source,
             "decided": source and run is not None and run.document and run.document.get("decisions"),
             "row": run,
+            "report": run or self._pages(),
             "runs": self._compared(),
             "stopped": run is not None and run.status == STOPPED,
             **shown,

@@ -24,7 +24,7 @@ def log_text(lines: Sequence[Line]) -> Content:
         return Content("Nothing has happened yet.")
     texts = (
         Content.assemble(
-            (f"{line.time:%Y-%m-%d %H:%M:%S}  ", "$foreground 45%"), (line.text, LEVEL_INKS.get(line.level, ""))
+            (f"{line.time:%m-%d %H:%M:%S}  ", "$foreground 45%"), (line.text, LEVEL_INKS.get(line.level, ""))
         )
         for line in reversed(lines)
     )

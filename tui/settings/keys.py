@@ -38,8 +38,8 @@ class Key:
     when: contexts in which the key works, all of these: in the `present`, in the `past`, where `orders` wait,
         others were `sent` and are open, or `answered` ones can be undone, on a `demo` desk that has another session,
         while a backtest is `running`, where one that was `stopped` is chosen, where there are several `runs`, where the
-        screen has a `row` to act on or `groups` of symbols to go to, shows what was `decided`, or belongs to a `record`
-        that can be gone through; empty: always.
+        screen has a `row` to act on, a `report` to open or `groups` of symbols to go to, shows what was `decided`, or
+        belongs to a `record` that can be gone through; empty: always.
     hinted: contexts beyond these in which the hint is shown: where one pane stands `alone`, or the chart does
         (`charted`); empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.

@@ -13,6 +13,7 @@ from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_owners import PRESET
 from tests.tui.conftest import cells, opened, until
 from tui.screens.reading import ReadingScreen
+from tui.widgets.navigation_bars import Hints
 from tui.widgets.table import Table
 
 GRID = """
@@ -28,6 +29,7 @@ async def page_of(pilot: Pilot[Any], key: str) -> str:
     table = pilot.app.screen.query_one("#results", Table)
     await until(pilot, lambda: any(row.key == key for row in table.rows))
     table.point_at(key)
+    await until(pilot, lambda: "enter report" in str(pilot.app.screen.query_one(Hints).render()))
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
     text: str = pilot.app.screen.text.plain  # type: ignore[attr-defined]
