@@ -22,6 +22,7 @@ from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 from tests.tui.conftest import arrived, cells, drawn, opened, until
 from tui.screens.ops import budget_meter, schedule_text
 from tui.screens.reading import ReadingScreen
+from tui.screens.trail import TrailScreen
 from tui.view.market_view import MarketView
 from tui.view.snapshot import Snapshot
 from tui.widgets.table import Table
@@ -29,8 +30,8 @@ from tui.widgets.text_lines import TextPane
 
 
 def reading(pilot: Pilot[Any]) -> str:
-    """The page over the screen; empty where there is none."""
-    return pilot.app.screen.text.plain if isinstance(pilot.app.screen, ReadingScreen) else ""
+    """The trail over the screen; empty where there is none."""
+    return pilot.app.screen.page.as_text() if isinstance(pilot.app.screen, TrailScreen) else ""
 
 
 def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
@@ -70,7 +71,7 @@ async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.
         rates = cells(pilot, "rates")
         await until(pilot, lambda: "- free, 0% of today's $5.00 ▱▱▱▱▱▱▱▱▱▱ -" in drawn(pilot))
         # The log goes back beyond the last run.
-        await until(pilot, lambda: str(SESSIONS[0]) in pilot.app.screen.query_one("#log", TextPane).as_text())
+        await until(pilot, lambda: f"{SESSIONS[0]:%m-%d}" in pilot.app.screen.query_one("#log", TextPane).as_text())
         # d asks why: the last decision of the run, and of a run that decided nothing it says so.
         skipped = [row[4] for row in runs].index("skipped")
         for keys, text in ((("d",), f"{SESSIONS[-1]}"), (("escape", *["down"] * skipped, "d"), "has decided nothing")):
