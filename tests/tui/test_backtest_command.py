@@ -137,6 +137,11 @@ def test_the_summary_names_who_decided_and_what_to_do_next(folder: Path, capsys:
     assert max(len(line) for line in said.out.splitlines() if "Journal" not in line) <= 100
 
 
+def test_a_run_of_a_baseline_is_one_row(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert backtest(folder, "--symbols", "UP,SAW", *WINDOW[:3], "2024-03-13", "--strategy", "macd") == 0
+    assert capsys.readouterr().out.count("\nmacd ") == 1
+
+
 def test_without_flags_it_is_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("backtest", "--strategy", "macd", "--json") == 0
     made = document(capsys.readouterr().out)

@@ -78,8 +78,9 @@ def _table(document: Mapping[str, Any], console: Console) -> Iterator[str]:
         rows = [by_name[name] for name in _SHORTLIST]
     columns = texts("", *(row.short for row in rows))
     names = (name_of(document), *document["baselines"])
-    cells = [(name, *((row.own, *row.beside)[n] for row in rows)) for n, name in enumerate(names)]
-    head, own, *beside = table_of(columns, cells, console.width)
+    # A run of one of its own baselines is a row once.
+    cells = dict.fromkeys((name, *((row.own, *row.beside)[n] for row in rows)) for n, name in enumerate(names))
+    head, own, *beside = table_of(columns, list(cells), console.width)
     yield from (console.bold(head), console.bold(own), *beside)
 
 
