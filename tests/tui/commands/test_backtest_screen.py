@@ -63,7 +63,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         await until(pilot, lambda: len(screen.query_one("#trades", Table).rows) == len(printed["trades"]))
         # d asks why: the decision that led to the trade, which fills at the open after it.
         await pilot.press("d")
-        await until(pilot, lambda: bool(getattr(pilot.app.screen, "_document", None)))
+        await until(pilot, lambda: bool(getattr(pilot.app.screen, "_decision", None)))
         trade, sessions = printed["trades"][-1], [point["session"] for point in printed["equity"]]
         made = pilot.app.screen._decision  # type: ignore[attr-defined]
         assert (made.key.symbol, made.action) == (trade["symbol"], trade["side"])

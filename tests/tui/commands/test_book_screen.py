@@ -85,7 +85,7 @@ async def test_an_order_opens_its_decision_and_a_position_that_of_its_latest_tra
         ):
             pilot.app.screen.query_one(f"#{pane}").focus()
             await pilot.press(*keys)
-            await until(pilot, lambda: bool(getattr(pilot.app.screen, "_document", None)))
+            await until(pilot, lambda: bool(getattr(pilot.app.screen, "_decision", None)))
             decision = pilot.app.screen._decision.key  # type: ignore[attr-defined]
             assert (str(decision.session), decision.symbol) == tuple(row[:2])
             await pilot.press("escape")

@@ -91,7 +91,7 @@ async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) ->
         await until(pilot, lambda: now["memories"][0]["text"][:20] in pane_text(pilot, "recorded"))
         # d asks why: the last decision that cited it, else that of the session in which it was written.
         await pilot.press("d")
-        await until(pilot, lambda: bool(getattr(pilot.app.screen, "_document", None)))
+        await until(pilot, lambda: bool(getattr(pilot.app.screen, "_decision", None)))
         key = pilot.app.screen._decision.key  # type: ignore[attr-defined]
         assert [str(key.session), key.symbol] == why
         await pilot.press("escape")
