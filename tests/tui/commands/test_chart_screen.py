@@ -70,8 +70,9 @@ async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: 
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
         await pilot.press("z")
-        days = await titled(pilot, "ORVL 1D")
-        assert days.days[-1] == SESSIONS[1]
+        await titled(pilot, "ORVL 1D")
+        await until(pilot, lambda: candles(pilot).days[-1] == SESSIONS[1])
+        days = candles(pilot)
         await pilot.press("l")
         weeks = await titled(pilot, "ORVL 1W")
         last = [row for row, day in enumerate(days.days) if day.isocalendar()[:2] == SESSIONS[1].isocalendar()[:2]]
