@@ -216,6 +216,19 @@ def test_an_app_that_cannot_end_is_ended(opened: Callable[..., Terminal]) -> Non
     assert terminal.modes() == "0 1 0"
 
 
+def test_an_app_whose_terminal_is_gone_leaves_no_process(opened: Callable[..., Terminal]) -> None:
+    keeps_reading = (
+        "from textual.drivers.linux_driver import LinuxDriver; LinuxDriver.disable_input = lambda self: None; "
+        "from tui.app.shutdown import Watchdog; Watchdog.__init__.__defaults__ = (1.0,); "
+    )
+    terminal = opened(120, 40, keeps_reading)
+    terminal.until(lambda text: "ORVL 1D" in text)
+    program = Path(f"/proc/{terminal.program()}/stat")
+    terminal.close()
+    while program.exists() and program.read_text().split()[2] != "Z":
+        time.sleep(0.05)
+
+
 def test_a_fresh_home_shows_a_position_and_a_decision_and_then_its_film(paperdesk_home: Path) -> None:
     terminal = Terminal(paperdesk_home, 120, 40)
     try:

@@ -12,6 +12,8 @@ WITHIN = 6.0
 """Seconds that the app has to end once it was asked to; its own work is ended within two."""
 PLAIN = "\x1b[?1003l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[?25h"
 """Mouse reporting and bracketed paste off, the usual screen and cursor back."""
+STDIN = 0
+"""The file descriptor of the terminal."""
 LEFT = 130
 """Exit code of a process that was ended from outside."""
 
@@ -30,6 +32,7 @@ class Watchdog:
     def __init__(self, seconds: float = WITHIN) -> None:
         self._timer = Timer(seconds, _end)
         self._timer.daemon = True
+        self._on_terminal = os.isatty(STDIN)
 
     def start(self) -> None:
         """Begin to count; a second call changes nothing."""
@@ -37,8 +40,12 @@ class Watchdog:
             self._timer.start()
 
     def stop(self) -> None:
-        """The app has ended."""
-        self._timer.cancel()
+        """The app has ended. Without its terminal the thread that reads keys may stay, and the process with it: it goes
+        on counting then."""
+        if self._on_terminal and terminal_is_gone(STDIN):
+            self.start()
+        else:
+            self._timer.cancel()
 
 
 def _end() -> None:
