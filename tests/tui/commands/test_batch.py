@@ -127,6 +127,15 @@ def decides(body: dict[str, Any]) -> bool:
     return "recommendation" in json.dumps(body) and not is_preflight(body)
 
 
+def killed_run(at: str, service: Service, reached: threading.Event) -> None:
+    """A run that is killed once that is reached, or once it has looked for its batch where it is `at` waiting."""
+    with subprocess.Popen([sys.executable, "-c", CODE], env=os.environ.copy(), stderr=subprocess.PIPE) as other:
+        while not (reached.is_set() or (at == "waiting" and any(one.looks for one in service.batches.values()))):
+            assert other.poll() is None
+            reached.wait(0.01)
+        other.send_signal(signal.SIGKILL)
+
+
 @pytest.mark.parametrize(
     ("service", "at"),
     [
@@ -151,11 +160,7 @@ def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(
     elif at == "deciding":
         service.trouble = lambda number: hold() if decides(service.requests[-1]) else None
     service.looks = 0 if at == "deciding" else 1_000_000
-    with subprocess.Popen([sys.executable, "-c", CODE], env=os.environ.copy(), stderr=subprocess.PIPE) as other:
-        while not (reached.is_set() or (at == "waiting" and any(one.looks for one in service.batches.values()))):
-            assert other.poll() is None
-            reached.wait(0.01)
-        other.send_signal(signal.SIGKILL)
+    killed_run(at, service, reached)
     goes_on.set()
     service.looks, service.trouble = 0, lambda number: None
     service.requests.clear()
@@ -183,11 +188,7 @@ def test_the_batch_of_a_killed_run_is_taken_over_and_booked_once(
     if at == "sending":
         monkeypatch.setattr(service, "made_batch", lambda: (reached.set(), goes_on.wait(600)))
     service.looks = 1_000_000
-    with subprocess.Popen([sys.executable, "-c", CODE], env=os.environ.copy(), stderr=subprocess.PIPE) as other:
-        while not (reached.is_set() or (at == "waiting" and any(one.looks for one in service.batches.values()))):
-            assert other.poll() is None
-            reached.wait(0.01)
-        other.send_signal(signal.SIGKILL)
+    killed_run(at, service, reached)
     goes_on.set()
     service.looks = 0
     symbols = SYMBOLS if at == "sending" else SYMBOLS[:1]
