@@ -69,6 +69,10 @@ class TrailPane(ShowsFailures, TextPane):
         """The names of those that are open."""
         self._last = 1
         """The part that was opened or closed last."""
+        self._first: tuple[str, ...] = ()
+        """The names of parts of which the first there is stands at the top of each decision; empty for its card."""
+        self._to_bring: tuple[str, ...] = ()
+        """Those of which the first there is comes to the top with the next layout."""
 
     @newest_reading
     async def read(self, source: Source, document: Reading) -> None:
@@ -82,6 +86,7 @@ class TrailPane(ShowsFailures, TextPane):
             return
         (shown, *_) = self.trail["decisions"]
         set_title(self, f"Why {shown['symbol']} {shown['session']}")
+        self._to_bring = self._first
         self._lay_out()
         self.scroll_home(animate=False)
         self.post_message(self.Shown())
@@ -96,8 +101,8 @@ class TrailPane(ShowsFailures, TextPane):
         self._lay_out()
 
     @newest_reading
-    async def _lay_out(self, top: int = 0) -> None:
-        """Show what is open of the trail; with `top` the part of that number from the top on."""
+    async def _lay_out(self) -> None:
+        """Show what is open of the trail, and bring the part that is wanted to the top."""
         trail = self.trail
         if trail is None or self.text_width < NARROWEST:
             return
@@ -106,8 +111,9 @@ class TrailPane(ShowsFailures, TextPane):
         if trail is self.trail:
             self.parts = parts
             self.show_blocks(blocks)
-            if top:
-                self._bring(top)
+            if number := next((number for number, name in parts.items() if name in self._to_bring), 0):
+                self._bring(number)
+            self._to_bring = ()
 
     def _drawn(self, trail: Mapping[str, Any], width: int, height: int) -> tuple[list[Content], dict[int, str]]:
         """The blocks of a trail, and the names of its parts by their number."""
@@ -143,18 +149,19 @@ class TrailPane(ShowsFailures, TextPane):
     def open_only(self, *names: str) -> None:
         """Close all parts but those of these names; the first of them comes to the top."""
         if self.open != set(names):
-            self.open = set(names)
-            self._lay_out(next((number for number, name in self.parts.items() if name in names), 0))
+            self.open, self._first, self._to_bring = set(names), names, names
+            self._lay_out()
 
     def action_fold(self, number: int) -> None:
         """Open a part by its number, or close it; 0 stands for the one that was opened or closed last."""
         self._last = number = number or self._last
         if name := self.parts.get(number):
             self.open ^= {name}
-            self._lay_out(number if name in self.open else 0)
+            self._to_bring = (name,) if name in self.open else ()
+            self._lay_out()
 
     def action_folds(self) -> None:
         """Open all parts, or close all where all are open."""
         every = set(self.parts.values())
-        self.open = set() if every <= self.open else every
+        self.open, self._to_bring = set() if every <= self.open else every, ()
         self._lay_out()
