@@ -8,12 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.market import is_crypto
-from engine.domain.text import first_few, plain
+from engine.domain.text import cut_between_words, first_few, one_line, plain
 
 Settings = Mapping[str, Any]
 MOST_CHANGES = 8
 """Changed settings that are named; the rest is counted."""
-_LONGEST = 40
 
 
 def costs_text(settings: Settings) -> str:
@@ -50,16 +49,19 @@ def version_text(settings: Settings) -> str:
 
 def changed_text(changed: Mapping[str, Any]) -> str:
     """The settings that are not those of the run before."""
-    rows = changed["settings"]
-    told = [f"{row['setting']} ({_short(row['before'])}, then {_short(row['now'])})" for row in rows]
+    told = [f"{row['setting']} ({change_words(row, 40)})" for row in changed["settings"]]
     return f"since {changed['since']}: {first_few(told, MOST_CHANGES)}"
 
 
-def _short(value: object) -> str:
-    if value is None:
-        return "nothing"
-    text = " ".join(str(value).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+def change_words(row: Mapping[str, Any], longest: int) -> str:
+    """Both values of a changed setting, each of so many characters at most."""
+    return ", then ".join(_short(row[side], longest) for side in ("before", "now"))
+
+
+def _short(value: object, longest: int) -> str:
+    if isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
+        value = ", ".join(map(str, value))
+    return cut_between_words(one_line("" if value is None else str(value)), longest) or "none"
 
 
 def as_of_text(document: Mapping[str, Any]) -> str:

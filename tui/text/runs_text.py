@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from engine.domain.text import counted
 from engine.reports.amounts import cost, gain, number, percent, portion, ratio, stored
 from engine.reports.performance import BENCHMARK
+from engine.reports.settings_text import change_words
 from engine.reports.table import Column, sign_ink
 from tui.text.attribution_text import sensitivity_lines
 from tui.text.console import Console, listing
 from tui.text.equity_curves import curve_lines
-from tui.text.plain_text import GAP, beginning, cut, one_line, table
+from tui.text.plain_text import GAP, beginning, one_line, table
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
@@ -101,7 +102,7 @@ def rerun_lines(document: Document) -> Iterator[str]:
 
 def _changed_settings(changed: Sequence[Document], none: str) -> Iterator[str]:
     for row in changed:
-        yield f"  {row['setting']}: {_short(row['before'])}, then {_short(row['now'])}"
+        yield f"  {row['setting']}: {change_words(row, 60)}"
     if not changed:
         yield f"  {none}"
 
@@ -162,14 +163,6 @@ def _said(decision: Document | None) -> str:
     if decision is None:
         return "nothing"
     return f"{decision['action']} {decision['size']:g} %" if decision["size"] else str(decision["action"])
-
-
-def _short(value: object) -> str:
-    if value is None:
-        return "not recorded"
-    if isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
-        value = ", ".join(map(str, value))
-    return cut(one_line(str(value)), 60) or "nothing"
 
 
 def candidate_lines(runs: Sequence[StoredRun]) -> Iterator[str]:

@@ -66,7 +66,9 @@ _LONG = "|".join(f"{name}|{name.upper()}|{name.lower() if len(name) > 5 else nam
 _SHORT = "|".join(f"{name[:3]}|{name[:3].upper()}" for name in _MONTHS)
 _MONTH = rf"(?:(?:{_LONG})\b|(?:{_SHORT}|Sept)\b\.?)"
 _DAY = r"\d\d?(?:st|nd|rd|th)?"
-_YEAR = r"(?:19|20)\d\d(?=[AEs]?\b|[a-z]{2})"
+_YEAR = r"(?:19|20)\d\d(?=[AaEeFfPps]?\b|[a-z]{2}|YTD|[QH]\d)"
+_SHORT_YEAR = r"(?:-| ?['’])\d\d\b"
+_PERIOD = r"(?:[1-4][QH]|[QH][1-4]|[FC]YE?)"
 _NUMBERS = r"\b(?:(?:19|20)\d\d[-/.]\d\d[-/.]\d\d|\d\d?[-/.]\d\d?[-/.](?:19|20)\d\d|\d\d?/\d\d?/\d\d)\b"
 _FORMS = (
     *("%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%m.%d.%Y"),
@@ -75,9 +77,9 @@ _FORMS = (
 """Forms of dates in numbers, the likelier before those that may be taken for them."""
 _DATES = (
     rf"(?P<numbers>{_NUMBERS})",
-    rf"(?P<spelled>(?:\b{_DAY}[ -])?\b{_MONTH}(?: {_DAY}(?![\d:]|\.\d))?(?:(?:,? |-){_YEAR})?)",
-    rf"(?P<year>\b(?:(?:FY ?)?{_YEAR}(?:[-–/](?:1[3-9]|[2-9]\d)\b)?(?![.,]?\d|%)"
-    r"|(?:[1-4][QH]|[QH][1-4]|[FC]Y)['’]?\d\d\b))",
+    rf"(?P<spelled>(?:\b{_DAY}[ -])?\b{_MONTH}(?: {_DAY}(?![\d:]|\.\d))?(?:(?:,? |-){_YEAR}|{_SHORT_YEAR})?)",
+    rf"(?P<year>\b(?:(?:{_PERIOD} ?)*{_YEAR}(?:[-–/](?:1[3-9]|[2-9]\d)\b)?(?![.,]?\d|%)"
+    rf"|{_PERIOD}+(?:-| ?['’])?\d\d(?=[AaEeFfPp]?\b)|(?<=\s['’])\d\d\b))",
 )
 _SURELY_A_MONTH = re.compile(r"\b(?:in|of|since|by|until|for|from|to|through|last|next|this|early|mid|late)[ -]$", re.I)
 _NUMBER = r"(?P<number>(?<![\w.,/])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d/]|[.,]\d))"
@@ -107,7 +109,7 @@ _MONEY_BEFORE = re.compile(rf"{_MONEY}\s?(?:[\d.,]+\s?(?:[-–]|to|and|or)\s?)?$
 _MONEY_AFTER = re.compile(rf"\s?(?:{_MONEY}|apiece)", re.IGNORECASE)
 _PER_SHARE = re.compile(r"\s?(?:a|per) share", re.IGNORECASE)
 _MOST = 10_000
-"""An amount of money above it is no price, unless those of the symbol are as high."""
+"""An amount of money above it is no price, unless those of the symbol are as high or it is called one."""
 _UNIT = re.compile(
     r"\s?(?:%|percent|per cent|points?|basis|[tbm]r?illion|thousand|[kmbt]n?\b|can be spent|sessions?\b|days?\b|of \d"
     r"|(?:st|nd|rd|th)\b)",
@@ -420,13 +422,15 @@ class _Masking:
     def _dated(self, match: re.Match[str], way: int) -> str:
         """A date that is moved; on its way back one of the time of the mask alone."""
         found, session = match[0], self._request.session
-        year = re.search(_YEAR, found)
         if way < 0:
             session = session + SHIFT
-            if year is not None and abs(int(year[0]) - session.year) > YEARS / 2:
-                return found
+        year = _year_of(found, session)
+        if way < 0 and year is not None and abs(year - session.year) > YEARS / 2:
+            return found
         shift = SHIFT * way
         if match.lastgroup == "year":
+            if len(found) == 2 and not _SURELY_A_MONTH.search(match.string[: match.start() - 1]):
+                return found  # '15 stores
             return re.sub(r"\d\d+", lambda one: _later(one[0], YEARS * way), found)
         if match.lastgroup == "numbers":
             if way > 0:
@@ -434,7 +438,7 @@ class _Masking:
                 return _moved(found, shift)
             return self._hidden.get(found) or _moved(found, shift)  # 01/04 may be read in two ways
         try:
-            return self._spelled(match, session, year and int(year[0]), shift)
+            return self._spelled(match, session, year, shift)
         except ValueError:  # 31 June
             return found
 
@@ -512,9 +516,9 @@ def _is_price(value: float, places: int, before: str, after: str, span: tuple[fl
         return near and bool(money or named)
     if _UNIT.match(after):
         return False
-    if money:
-        return near or value < max(_MOST, high * 10)
     surely = named is not None and not named["near"]
+    if money:
+        return near or value < max(_MOST, high * 10) or surely or (named is not None and not high)
     if places:  # before a later split it is higher; another company's may be any
         return near or (surely and value > high) or (not high and places > 1)
     return named is not None and low * 0.8 <= value <= high * 1.25 if high else surely
@@ -526,6 +530,16 @@ def _scaled(text: str, times: Decimal, *, exact: bool) -> str:
     if exact:
         places = max(places, -int(value.normalize().as_tuple().exponent))
     return f"{value:{',' if ',' in text else ''}.{places}f}"
+
+
+def _year_of(found: str, session: date) -> int | None:
+    """The year in a date; one of two digits is the nearest to the session."""
+    if year := re.search(_YEAR, found):
+        return int(year[0])
+    if (short := re.search(_SHORT_YEAR, found)) is None:
+        return None
+    years = (session.year // 100 * 100 + century + int(short[0][-2:]) for century in (-100, 0, 100))
+    return min(years, key=lambda year: abs(year - session.year))
 
 
 def _later(year: str, years: int) -> str:

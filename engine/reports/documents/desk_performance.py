@@ -19,6 +19,7 @@ from engine.reports.documents.backtest import SCHEMA, performance
 from engine.reports.documents.luck import luck
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import session_document
+from engine.reports.documents.settings import NOT_RECORDED
 from engine.reports.documents.side_by_side import Arm
 from engine.reports.performance import Measure, owner_books
 from engine.session.cost_meter import CostMeter
@@ -34,7 +35,7 @@ def desk_performance(
     closed yet."""
     entry, day = reader.run(run), session_document(reader, desk, run)
     run_part = _run_part(reader, entry)
-    settings = {"params": {}, "without": [], "data": "not recorded", **(day["settings"] or {})}
+    settings = {"params": {}, "without": [], "data": NOT_RECORDED, **(day["settings"] or {})}
     symbols = _symbols(settings.get("symbols", ()), entry, run_part)
     measure = Measure(convention(CONVENTION), symbols, exchanges.of_portfolio(symbols), risk_free)
     use = _use(reader, entry)

@@ -16,6 +16,7 @@ from engine.journal.reader import JournalReader
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 
+NOT_RECORDED = "not recorded"
 _TEXTS = {"preset_text": "preset"}
 """Settings that are JSON in a text, with the name that their own settings go by."""
 
@@ -36,11 +37,15 @@ def run_settings(document: Mapping[str, Any]) -> Row:
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
     """The settings in which two runs differ, by name (`preset.sizing.cash_floor`), with both values; null stands for
-    one that a run did not keep. A mapping or a preset that one of them did not keep at all is one setting."""
+    none, `not recorded` for one that a run did not keep. A mapping or a preset that one of them did not keep at all is
+    one setting."""
     was, now = dict(_flat(before, now)), dict(_flat(now, before))
     names = dict.fromkeys((*was, *now))
-    rows = ({"setting": name, "before": was.get(name), "now": now.get(name)} for name in names)
-    return [row for row in rows if row["before"] != row["now"]]
+    return [
+        {"setting": name, "before": was.get(name, NOT_RECORDED), "now": now.get(name, NOT_RECORDED)}
+        for name in names
+        if was.get(name) != now.get(name)
+    ]
 
 
 def _flat(settings: Mapping[str, Any], other: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

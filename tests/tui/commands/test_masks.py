@@ -182,6 +182,7 @@ def test_mask_0_asks_what_a_run_without_one_asks(run: Run, paperdesk_home: Path)
         (pair,) = compared["pairs"]
         assert [one["run"][-6:] for one in compared["runs"]] == ["-mask0", "-mask4"]
         assert {"setting": "mask", "before": None, "now": 4} in pair["settings"]
+        assert "  mask: none, then 4\n" in run("runs", "compare", *(one["run"] for one in compared["runs"])).out
         assert pair["daily"]["sessions"] == 3 and pair["decisions"]["differing"] == 0
 
         # A masked run again: of its own answers alone, and one decision of it.
@@ -243,12 +244,28 @@ TOLD = """Costco (NASDAQ: COST) closed at $187.02 on Oct. 26. It was $561.06 bef
 COST fell to 187.02 a share by 26.10.2020; analysts see $180-$190 from 26 October on, for Q3 2020 and fiscal 2020.
 On 2020/10/26 and 10/26/20 COSTCO said that 3M and 23andMe buy; 3M closed at $163.40 and hit $171 in OCTOBER 2020.
 Alphabet (GOOG, GOOGL) rose to $1,590.45 in Q320, Google said on 26-Oct-2020. Walmart paid 142.16 dollars in FY20.
-Sales rose 4.1% to $53.38 billion, and 12 new warehouses opened by 31/12/2020."""
+Berkshire closed at $612,345.50 and Bitcoin rose above $67,123, against a $25,000 fine; 2019a and Q3 '19 beat Sep'19.
+Sales rose 4.1% to $53.38 billion in 2021YTD, and 12 new warehouses opened by 31/12/2020."""
 HIDDEN = {
     1: ("COST", "GOOG", "GOOGL"),
     2: ("Costco", "COSTCO", "3M", "23andMe", "Alphabet", "Google", "Walmart"),
-    3: ("26", "10/26", "26.10", "2020", "20", "Q320", "FY20", "Oct", "October", "OCTOBER"),
-    4: ("187.02", "561.06", "180", "190", "163.40", "171", "1,590.45", "142.16"),
+    3: (
+        "26",
+        "10/26",
+        "26.10",
+        "2020",
+        "20",
+        "Q320",
+        "FY20",
+        "Oct",
+        "October",
+        "OCTOBER",
+        "2019a",
+        "Q3 '19",
+        "Sep'19",
+        "2021YTD",
+    ),
+    4: ("187.02", "561.06", "180", "190", "163.40", "171", "1,590.45", "142.16", "612,345.50", "67,123"),
 }
 
 
@@ -279,7 +296,9 @@ def test_news_name_nothing_in_any_spelling(run: Run, paperdesk_home: Path, tmp_p
         assert bool(leaked) is (kind > level), (kind, leaked, news)
     (reason,) = (one["reason"] for one in done.json["decisions"] if one["symbol"] == "COST")
     assert "31/12/2020" in reason, "01/04/2049 may be read in two ways"
-    assert "4.1% to $53.38 billion" in news and "12 new warehouses" in news, "what tells of no price stays"
+    assert all(one in news for one in ("4.1% to $53.38 billion", "12 new warehouses", "a $25,000 fine")), (
+        "what tells of no price stays"
+    )
     classes = re.search(r"(\w+) \((\w+), (\w+)\) rose .*, (\w+) said", news)
     assert classes is not None and classes[2] == "ASSET2" and classes[3].startswith("Ticker")
     assert level == 1 or classes[1] == classes[4] == "Company2", "a company has one word, each of its tickers its own"
