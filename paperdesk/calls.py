@@ -218,7 +218,8 @@ def compare(
     `floor`. Runs that are there already are not played again. Raises what `backtest` raises.
     """
     from engine.app.bench.forecast import paid_forecast
-    from engine.app.model_comparison import compare_models, prepare_comparison
+    from engine.app.model_comparison import prepare_comparison
+    from engine.app.study import run_study
     from paperdesk.progress import progress
     from tui.commands.options import ABSTAIN_LIMIT
 
@@ -227,8 +228,8 @@ def compare(
             raise UsageError("model: name every model in models")
         services = replace(_services(), abstain_limit=ABSTAIN_LIMIT)
         prepared = prepare_comparison(services, replace(_spec(services, arguments), model=None), models, repeats)
-        _refuse_expensive(paid_forecast(services, prepared.study.open_jobs), services)
-        document = compare_models(services, prepared, jobs, show, stop_requested)
+        _refuse_expensive(paid_forecast(services, prepared.open_jobs), services)
+        document = run_study(services, prepared, jobs, show, stop_requested)
     if document["interrupted"]:
         raise Interrupted("interrupted; the same call goes on with what is not done")
     return document

@@ -11,8 +11,8 @@ from itertools import product
 
 from engine.app.bench.jobs import Job
 from engine.app.models.models import known_of
-from engine.app.research.run_spec import Stop, check_spec, settled
-from engine.app.study import RULES_REPEAT, OnPlayed, PreparedStudy, play_runs, repeated_jobs
+from engine.app.research.run_spec import check_spec, settled
+from engine.app.study import RULES_REPEAT, PreparedStudy, repeated_jobs
 from engine.domain.model_call import parse_model_spec, replays
 from engine.domain.run import RunSpec
 from engine.errors import Interrupted, UsageError
@@ -21,6 +21,7 @@ from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import run_of_session
 from engine.reports.documents.side_by_side import Arm, masked_name, side_by_side
+from engine.reports.documents.study import PlayedRow
 from engine.services import Services
 from engine.settings import places
 
@@ -29,20 +30,43 @@ SHARED = "agents with a model of their own keep it: what they are asked alike is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedComparison:
-    """A comparison that was checked: its run, without a model, the runs to play, and by the name of each that is
+class PreparedComparison(PreparedStudy):
+    """A comparison that was checked, a study in no list: its run, without a model, and by the name of each that is
     compared its model and the ids of its runs."""
 
     spec: RunSpec
-    study: PreparedStudy
     runs: Mapping[str, tuple[str, Sequence[str]]]
     repeats: int
 
     def due(self, sampled: int = 0) -> Sequence[Job]:
         """The runs that are not there yet; with decisions to be sampled the first one of each model too."""
-        first, todo = {runs[0] for _, runs in self.runs.values()}, {job.spec.run for job in self.study.open_jobs}
-        jobs = (replace(job, sampled=sampled * (job.spec.run in first)) for job in self.study.jobs)
+        first, todo = {runs[0] for _, runs in self.runs.values()}, {job.spec.run for job in self.open_jobs}
+        jobs = (replace(job, sampled=sampled * (job.spec.run in first)) for job in self.jobs)
         return [job for job in jobs if job.sampled or job.spec.run in todo]
+
+    def document(self, rows: Sequence[PlayedRow]) -> Row:
+        """The document of every model that has a run. Raises what hindered any of them, and Interrupted where none has
+        a run."""
+        if trouble := next((row.trouble for row in rows if row.trouble is not None), None):
+            raise trouble
+        documents = {row.spec.run: row.document for row in rows if row.document is not None}
+        arms = []
+        for name, (model, runs) in self.runs.items():
+            if own := [documents[run] for run in runs if run in documents]:
+                arms.append(Arm(name=name, model=model, documents=own))
+        if not arms:
+            raise Interrupted("interrupted: no model's run has come to its end; the same command goes on")
+        interrupted = len(documents) < len(self.jobs)
+        repeated = [arm.documents for arm in arms if len(arm.documents) > 1]
+        if not repeated and not interrupted:  # who answers alike makes no noise
+            repeated = [[*arm.documents] * self.repeats for arm in arms]
+        spec = self.spec
+        window = {"preset": spec.preset, "symbols": list(spec.symbols), "from": str(spec.first), "to": str(spec.last)}
+        return {
+            **{"schema": SCHEMA, "kind": "models", **window, "repeats": self.repeats},
+            **side_by_side(arms, repeated),
+            **{"notes": list(self.notes), "interrupted": interrupted},
+        }
 
 
 def prepare_comparison(
@@ -76,50 +100,15 @@ def prepare_comparison(
     own_models = any(job.spec.models for job in every.values())
     notes = ((RULES_REPEAT, fewer), (SHARED, own_models))
     return PreparedComparison(
+        name=name,
+        file=None,
+        light=False,
+        jobs=tuple(every.values()),
+        notes=tuple(note for note, holds in notes if holds),
         spec=spec,
-        study=PreparedStudy(
-            name=name,
-            file=None,
-            light=False,
-            jobs=tuple(every.values()),
-            notes=tuple(note for note, holds in notes if holds),
-        ),
         runs={title: (model, [job.spec.run for job in own]) for title, (model, own) in jobs.items()},
         repeats=repeats,
     )
-
-
-def compare_models(
-    services: Services,
-    prepared: PreparedComparison,
-    workers: int = 1,
-    on_done: OnPlayed = lambda title, done, total: None,
-    stop: Stop = lambda: False,
-    *,
-    scheduler: str | None = None,
-) -> Row:
-    """Play what is not there yet, as a study does, and return the document of every model that has a run. Raises as
-    `play_runs` does, what hindered any of them, and Interrupted where none has a run."""
-    spec, played = prepared.spec, play_runs(services, prepared.study, workers, on_done, stop, scheduler=scheduler)
-    documents = {row.spec.run: row.document for row in played if row.document is not None}
-    if trouble := next((row.trouble for row in played if row.trouble is not None), None):
-        raise trouble
-    arms = []
-    for name, (model, runs) in prepared.runs.items():
-        if own := [documents[run] for run in runs if run in documents]:
-            arms.append(Arm(name=name, model=model, documents=own))
-    if not arms:
-        raise Interrupted("interrupted: no model's run has come to its end; the same command goes on")
-    interrupted = len(documents) < len(prepared.study.jobs)
-    repeated = [arm.documents for arm in arms if len(arm.documents) > 1]
-    if not repeated and not interrupted:  # who answers alike makes no noise
-        repeated = [[*arm.documents] * prepared.repeats for arm in arms]
-    window = {"preset": spec.preset, "symbols": list(spec.symbols), "from": str(spec.first), "to": str(spec.last)}
-    return {
-        **{"schema": SCHEMA, "kind": "models", **window, "repeats": prepared.repeats},
-        **side_by_side(arms, repeated),
-        **{"notes": list(prepared.study.notes), "interrupted": interrupted},
-    }
 
 
 def compare_books(services: Services, records: Records) -> Row:

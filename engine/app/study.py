@@ -132,6 +132,10 @@ class PreparedStudy:
         """Those that have not come to their end."""
         return tuple(job for job in self.jobs if not _is_done(job.spec.run))
 
+    def document(self, rows: Sequence[PlayedRow]) -> Row:
+        """The document of the runs that have come to their end, or cannot."""
+        return study_document(self.name, rows, runs=len(self.jobs), notes=self.notes)
+
 
 def read_study(file: Path) -> Study:
     """The study of a file. Raises ConfigError, naming the key."""
@@ -226,25 +230,11 @@ def run_study(
     *,
     scheduler: str | None = None,
 ) -> Row:
-    """Play the runs that are not there yet and return the document of all that are. Raises as `play_runs` does."""
-    rows = play_runs(services, prepared, workers, on_done, stop, scheduler=scheduler)
-    return study_document(prepared.name, rows, runs=len(prepared.jobs), notes=prepared.notes)
-
-
-def play_runs(
-    services: Services,
-    prepared: PreparedStudy,
-    workers: int = 1,
-    on_done: OnPlayed = lambda title, done, total: None,
-    stop: Stop = lambda: False,
-    *,
-    scheduler: str | None = None,
-) -> Sequence[PlayedRow]:
-    """Play the runs that are not there yet and return all that are. Runs that ask nobody are played `workers` at a
-    time, in processes of their own, or by the workers of a `scheduler`; those that may ask a service follow here, one
-    after the other, as neither the day's budget nor recorded answers can be shared out. After `stop`, or a
-    KeyboardInterrupt, what was not done is not there. A run without data or sessions, or one that its workers are lost
-    by, is a row without figures; raises what hindered the first where there is no other row, TryAgainLater where
+    """Play the runs that are not there yet and return the document of all that are. Runs that ask nobody are played
+    `workers` at a time, in processes of their own, or by the workers of a `scheduler`; those that may ask a service
+    follow here, one after the other, as neither the day's budget nor recorded answers can be shared out. After `stop`,
+    or a KeyboardInterrupt, what was not done is not there. A run without data or sessions, or one that its workers are
+    lost by, is a row without figures; raises what hindered the first where there is no other row, TryAgainLater where
     another process plays the study, or one of its own was ended, and what a run and `cluster` raise; what was done
     stays."""
     todo, troubles, done = prepared.open_jobs, dict[str, PaperdeskError](), 0
@@ -276,7 +266,7 @@ def play_runs(
     rows = [row for job in prepared.jobs if (row := _row(job, troubles)) is not None]
     if troubles and len(troubles) == len(rows):
         raise next(iter(troubles.values()))
-    return rows
+    return prepared.document(rows)
 
 
 def _play_all(

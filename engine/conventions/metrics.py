@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,14 +200,39 @@ def noise_floor(repeats: Sequence[Floats]) -> float | None:
     return spread * (_STUDENT_95[freedom - 1] if freedom <= len(_STUDENT_95) else _NORMAL_95 * wide)
 
 
-def difference_interval(before: Floats, after: Floats) -> Interval:
-    """95 % interval of the mean of `after` less that of `before`, daily values of days that do not overlap."""
+def paired_difference(gaps: Floats) -> dict[str, Any]:
+    """The mean of daily differences of returns, its 95 % interval, whether that leaves out 0, and about how many
+    sessions it takes to tell a difference of this size from none."""
+    mean = float(gaps.mean()) if len(gaps) else None
+    low, high = daily_mean_interval(gaps)
+    if low is not None and high is not None:
+        half = (high - low) / 2
+    else:
+        half = 1.96 * float(gaps.std(ddof=1)) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
+    return {
+        "sessions": len(gaps),
+        "mean": mean,
+        **_bounded(low, high),
+        "sessions_needed": math.ceil(len(gaps) * (half / mean) ** 2) if mean and half else None,
+    }
+
+
+def later_difference(before: Floats, after: Floats) -> dict[str, Any] | None:
+    """The mean of `after` less that of `before`, daily values of days that do not overlap, with its 95 % interval; None
+    where one of them has none."""
+    if not len(before) or not len(after):
+        return None
     (low, high), (later_low, later_high) = daily_mean_interval(before), daily_mean_interval(after)
-    if low is None or high is None or later_low is None or later_high is None:
-        return NONE
-    centre = float(after.mean() - before.mean())
-    half = math.hypot(high - low, later_high - later_low) / 2
-    return centre - half, centre + half
+    value, half = float(after.mean() - before.mean()), None
+    if low is not None and high is not None and later_low is not None and later_high is not None:
+        half = math.hypot(high - low, later_high - later_low) / 2
+    low, high = NONE if half is None else (value - half, value + half)
+    return {"value": value, **_bounded(low, high)}
+
+
+def _bounded(low: float | None, high: float | None) -> dict[str, Any]:
+    apart = None if low is None or high is None else not low <= 0 <= high
+    return {"low": low, "high": high, "distinguishable": apart}
 
 
 def _studentized(estimate: float, influence: Floats) -> tuple[float, float]:

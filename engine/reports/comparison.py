@@ -9,11 +9,11 @@ from datetime import date
 from decimal import Decimal
 from itertools import combinations
 from statistics import fmean, median, median_low
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from engine.conventions.metrics import Metrics, daily_mean_interval
+from engine.conventions.metrics import Metrics, paired_difference
 from engine.domain.market import Symbol
 from engine.lab.published_tables import PrintedModel, PublishedCell, PublishedTable
 from engine.reports.performance import BENCHMARK
@@ -94,32 +94,9 @@ class RowCurve:
     points: Mapping[date, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedRows:
-    """The difference of two rows, paired over sessions and averaged over symbols.
-
-    row, other: what is held against what.
-    value: the mean difference of a session's returns, as a fraction; low and high bound it with 95 %, None where there
-        are too few sessions.
-    """
-
-    table: str
-    row: str
-    other: str
-    symbols: tuple[Symbol, ...]
-    sessions: int
-    value: float
-    low: float | None
-    high: float | None
-
-    @property
-    def distinguishable(self) -> bool | None:
-        """True where the interval leaves zero out; None without one."""
-        return None if self.low is None or self.high is None else not self.low <= 0 <= self.high
-
-
-def paired_rows(rows: Sequence[AgentRow], table: PublishedTable) -> list[PairedRows]:
-    """Every two rows of ours of a table that share symbols with as many sessions."""
+def paired_rows(rows: Sequence[AgentRow], table: PublishedTable) -> list[dict[str, Any]]:
+    """Every two rows of ours of a table that share symbols with as many sessions: `value` is the mean difference of a
+    session's returns, as a fraction, paired over sessions and averaged over symbols."""
     by_row: dict[str, dict[Symbol, tuple[float, ...]]] = {}
     for row in rows:
         if row.returns:
@@ -130,19 +107,9 @@ def paired_rows(rows: Sequence[AgentRow], table: PublishedTable) -> list[PairedR
         for length in dict.fromkeys(len(by_row[one][symbol]) for symbol in shared):
             symbols = tuple(symbol for symbol in shared if len(by_row[one][symbol]) == length)
             gaps = np.mean([np.subtract(by_row[one][s], by_row[other][s]) for s in symbols], axis=0)
-            low, high = daily_mean_interval(gaps)
-            pairs.append(
-                PairedRows(
-                    table=table.name,
-                    row=one,
-                    other=other,
-                    symbols=symbols,
-                    sessions=length,
-                    value=float(gaps.mean()),
-                    low=low,
-                    high=high,
-                )
-            )
+            tested = paired_difference(gaps)
+            head = {"table": table.name, "row": one, "other": other, "symbols": list(symbols)}
+            pairs.append({**head, "value": tested.pop("mean"), **tested})
     return pairs
 
 

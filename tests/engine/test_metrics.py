@@ -19,9 +19,9 @@ from engine.conventions.metrics import (
     Track,
     block_length,
     daily_mean_interval,
-    difference_interval,
     excess_interval,
     floats,
+    later_difference,
     mean_interval,
     noise_floor,
     sharpe_interval,
@@ -326,6 +326,7 @@ def test_equal_runs_lie_further_apart_than_their_noise_floor_one_time_in_twenty(
 def test_days_after_and_days_before_are_told_apart_by_both_their_spreads() -> None:
     drawn = np.random.default_rng(2)
     spans = [(drawn.normal(0, 0.01, 60), drawn.normal(0.002, 0.02, 120)) for _ in range(2000)]
-    bounds = [difference_interval(before, after) for before, after in spans]
-    assert 0.93 < np.mean([low < 0.002 < high for low, high in bounds if low is not None and high is not None]) < 0.975
-    assert difference_interval(spans[0][0][:10], spans[0][1]) == (None, None)
+    told = [later_difference(before, after) for before, after in spans]
+    assert 0.93 < np.mean([one["low"] < 0.002 < one["high"] for one in told if one is not None]) < 0.975
+    short = later_difference(spans[0][0][:10], spans[0][1])
+    assert short is not None and (short["low"], short["high"], short["distinguishable"]) == (None, None, None)

@@ -80,8 +80,9 @@ def compare_command(
         with invocation.records() as records:
             document = compare_books(invocation.services(), records)
     else:
-        from engine.app.model_comparison import compare_models, prepare_comparison
+        from engine.app.model_comparison import prepare_comparison
         from engine.app.redecision.sensitivity import SAMPLE
+        from engine.app.study import run_study
         from engine.services import SpendingLimit
 
         services = replace(invocation.services(), abstain_limit=abstain_limit)
@@ -91,7 +92,7 @@ def compare_command(
         agree_to_jobs(services, prepared.due(SAMPLE if sensitivity else 0), yes, budget=budget)
         if budget is not None:
             services = replace(services, limit=SpendingLimit.of_dollars(services.config.budget, budget))
-        play = partial(compare_models, services, prepared, jobs, scheduler=scheduler)
+        play = partial(run_study, services, prepared, jobs, scheduler=scheduler)
         document, trouble = played(play, AGAIN)
         if sensitivity and trouble is None:
             trouble = keep_sensitivities(services, [one["runs"][0] for one in document["models"]])

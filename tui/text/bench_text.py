@@ -10,10 +10,11 @@ from engine.domain.text import counted
 from engine.reports.comparison import row_name
 from engine.reports.documents import row_json
 from engine.reports.documents.research import model_use_rows
-from tui.text.plain_text import table, wrapped
+from engine.reports.table import Column
+from tui.text.plain_text import table, table_of, wrapped
 
 if TYPE_CHECKING:
-    from engine.reports.comparison import Average, Cell, PairedRows
+    from engine.reports.comparison import Average, Cell
     from engine.reports.documents.research import Bench
 
 CLOSE = 0.003
@@ -117,19 +118,24 @@ def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
         yield ""
 
 
-def _paired(pairs: Sequence[PairedRows], width: int) -> Iterator[str]:
+_PAIRED = (
+    Column("basis points", "value", lambda value: f"{value * 1e4:+.1f}"),
+    Column("95 % interval", lambda pair: _bounds(pair["low"], pair["high"]), str),
+    Column("symbols", lambda pair: len(pair["symbols"]), str, drop_order=2),
+    Column("sessions", "sessions", str, drop_order=1),
+    Column("", lambda pair: "not distinguishable" if pair["distinguishable"] is False else ""),
+)
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    return "too few sessions" if low is None or high is None else f"{low * 1e4:+.1f} to {high * 1e4:+.1f}"
+
+
+def _paired(pairs: Sequence[row_json.Row], width: int) -> Iterator[str]:
     """Mean daily differences of rows, in basis points, with their intervals."""
-    for name in dict.fromkeys(pair.table for pair in pairs):
-        head = [f"{name}: mean daily difference", "basis points", "95 % interval", "symbols", "sessions", ""]
-        rows = []
-        for pair in (one for one in pairs if one.table == name):
-            bounds, said = "too few sessions", ""
-            if pair.low is not None and pair.high is not None:
-                bounds = f"{pair.low * 1e4:+.1f} to {pair.high * 1e4:+.1f}"
-                said = "" if pair.distinguishable else "not distinguishable"
-            counts = [str(len(pair.symbols)), str(pair.sessions)]
-            rows.append([f"{pair.row} - {pair.other}", f"{pair.value * 1e4:+.1f}", bounds, *counts, said])
-        yield from table(head, rows, set(head[1:5]), width, least=("symbols", "sessions"))
+    for name in dict.fromkeys(pair["table"] for pair in pairs):
+        first = Column(f"{name}: mean daily difference", lambda pair: f"{pair['row']} - {pair['other']}")
+        yield from table_of((first, *_PAIRED), [one for one in pairs if one["table"] == name], width)
         yield ""
 
 

@@ -10,7 +10,7 @@ from engine.conventions.catalog import convention
 from engine.domain.run import ModelUse, PriceBasis, RunSpec
 from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, tuned_metric
-from engine.reports.comparison import Average, Cell, PairedRows, RowCurve
+from engine.reports.comparison import Average, Cell, RowCurve
 from engine.reports.documents import row_json
 from engine.reports.documents.families import table_families
 from engine.reports.documents.luck import trials_on, winner_luck
@@ -39,7 +39,7 @@ class Bench:
     cells: tuple[Cell, ...]
     curves: tuple[RowCurve, ...] = ()
     averages: tuple[Average, ...] = ()
-    pairs: tuple[PairedRows, ...] = ()
+    pairs: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     models: tuple[ModelUse, ...] = ()
@@ -121,8 +121,7 @@ def bench_document(bench: Bench) -> Row:
         "curves": curves,
         "families": table_families(curves),
         "averages": list(map(row_json.fields, bench.averages)),
-        "pairs": [{**row_json.fields(pair), "distinguishable": pair.distinguishable} for pair in bench.pairs],
-        **row_json.fields(bench, "notes", "runs"),
+        **row_json.fields(bench, "pairs", "notes", "runs"),
         "models": model_use_rows(bench.models, bench.unresolved),
         "interrupted": bench.interrupted or None,
     }

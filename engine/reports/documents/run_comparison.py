@@ -10,13 +10,10 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
 from engine.domain.text import money
-from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changed_settings, run_settings
-from engine.reports.documents.side_by_side import Arm, paired_difference, side_by_side
+from engine.reports.documents.side_by_side import Arm, side_by_side
 from engine.reports.performance import BENCHMARK
 
 SCHEMA = 1
@@ -92,17 +89,10 @@ def _pair(first: Document, other: Document) -> Row:
         "other": other["run"],
         "same": first["fingerprint"] == other["fingerprint"],
         "settings": changed_settings(run_settings(first), run_settings(other)),
-        "daily": _daily(first, other),
         "equity": _equity(first, other),
         "decisions": _decisions(first, other),
         "trades": _trades(first, other),
     }
-
-
-def _daily(first: Document, other: Document) -> Row:
-    """The paired difference of daily returns on the sessions that both runs have."""
-    ours, theirs = (dict(zip(sessions_of(one), returns_of(one), strict=True)) for one in (first, other))
-    return paired_difference(np.array([theirs[session] - ours[session] for session in ours if session in theirs]))
 
 
 def _equity(first: Document, other: Document) -> Row:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.conventions.families import family
-from engine.conventions.metrics import Floats, daily_mean_interval, difference_interval, noise_floor
+from engine.conventions.metrics import Floats, later_difference, noise_floor, paired_difference
 from engine.domain.model_call import ModelKind
 from engine.domain.text import money, plain
 from engine.reports.documents.backtest import returns_of, sessions_of
@@ -142,19 +142,6 @@ def _around_cutoff(arm: Arm, month: str | None) -> Row:
     return dict(zip(names, (*rows, later_difference(*over)), strict=True))
 
 
-def later_difference(before: Floats, after: Floats) -> Row | None:
-    """Daily values of two spans of sessions, the later less the earlier; None where one of them has none."""
-    if not len(before) or not len(after):
-        return None
-    low, high = difference_interval(before, after)
-    return {
-        "value": float(after.mean() - before.mean()),
-        "low": low,
-        "high": high,
-        "distinguishable": _apart(low, high),
-    }
-
-
 def _held(document: Document) -> Mapping[str, float]:
     """The returns of buy and hold by session; empty where the run has no baselines."""
     baseline = document.get("baselines", {}).get(BENCHMARK)
@@ -181,29 +168,6 @@ def _benchmark_document(document: Document) -> Document:
     return {**document, **nothing, "strategy": BENCHMARK, "decisions": [], **beside, "equity": equity}
 
 
-def _apart(low: float | None, high: float | None) -> bool | None:
-    return None if low is None or high is None else not low <= 0 <= high
-
-
-def paired_difference(gaps: Floats) -> Row:
-    """The mean of daily differences of returns, its 95 % interval, whether that leaves out 0, and about how many
-    sessions it takes to tell a difference of this size from none."""
-    mean = float(gaps.mean()) if len(gaps) else None
-    low, high = daily_mean_interval(gaps)
-    if low is not None and high is not None:
-        half = (high - low) / 2
-    else:
-        half = 1.96 * float(gaps.std(ddof=1)) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
-    return {
-        "sessions": len(gaps),
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "distinguishable": _apart(low, high),
-        "sessions_needed": math.ceil(len(gaps) * (half / mean) ** 2) if mean and half else None,
-    }
-
-
 def _pairs(arms: Sequence[Arm], noise: float | None) -> list[Row]:
     compared = every_two([arm.daily for arm in arms])
     return [_pair(arms[first], arms[other], gaps, noise) | tested for first, other, gaps, tested in compared]
@@ -227,7 +191,7 @@ def every_two(daily: Sequence[Mapping[Any, float]]) -> Iterator[tuple[int, int, 
 
 def _pair(first: Arm, other: Arm, gaps: Floats, noise: float | None) -> Row:
     tested = paired_difference(gaps)
-    value, noisy, needed = tested.pop("mean"), False, None
+    value, noisy, needed = tested["mean"], False, None
     floor = None if noise is None else noise * math.sqrt(first.noise + other.noise)
     if noise is not None and floor is not None and value is not None and abs(value) <= floor:
         sides = (first.noise > 0) + (other.noise > 0)
@@ -237,7 +201,8 @@ def _pair(first: Arm, other: Arm, gaps: Floats, noise: float | None) -> Row:
         "first": first.name,
         "other": other.name,
         "value": value,
-        **tested,
+        "daily": tested,
+        **{name: tested[name] for name in ("sessions", "low", "high", "sessions_needed")},
         "distinguishable": False if noisy else tested["distinguishable"],
         "floor": floor,
         "below_floor": None if floor is None or value is None else noisy,

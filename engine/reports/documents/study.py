@@ -13,18 +13,12 @@ from typing import Any
 import numpy as np
 
 from engine.conventions.families import discoveries
-from engine.conventions.metrics import Floats, daily_mean_interval
+from engine.conventions.metrics import Floats, daily_mean_interval, later_difference, paired_difference
 from engine.domain.run import RunSpec
 from engine.errors import PaperdeskError
 from engine.reports.documents.backtest import returns_of
 from engine.reports.documents.row_json import TOKENS, Row
-from engine.reports.documents.side_by_side import (
-    cutoff_month,
-    every_two,
-    later_difference,
-    masked_name,
-    paired_difference,
-)
+from engine.reports.documents.side_by_side import cutoff_month, every_two, masked_name
 
 SCHEMA = 1
 Decided = tuple[str, str | None, int | None]
