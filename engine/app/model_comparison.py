@@ -88,13 +88,14 @@ def prepare_comparison(
         raise UsageError("--models belongs to a preset of agents; a strategy uses no model")
     check_spec(spec, services.clock.now())
     name = f"compare-{hashlib.sha256(repr((spec, models, masks)).encode()).hexdigest()[:16]}"
+    folder = places.study_folder(name)
     jobs: dict[str, tuple[str, Sequence[Job]]] = {}
     for model, mask in product(models, masks or (spec.options.mask or 0,)):
         chosen = services.config.models.model_copy(update={"default": model})
         config = services.config.model_copy(update={"models": chosen})
         asked = replace(spec, options=replace(spec.options, mask=mask or None))
         one, title = settled(replace(services, config=config), asked), masked_name(model, mask if masks else None)
-        jobs[title] = model, repeated_jobs(services, one, repeats, title, places.study_folder(name), light=False)
+        jobs[title] = model, repeated_jobs(services, one, repeats, title, folder, light=False)
     every = {job.spec.run: job for _, own in jobs.values() for job in own}
     fewer = any(len(own) < repeats for _, own in jobs.values())
     own_models = any(job.spec.models for job in every.values())
@@ -102,6 +103,7 @@ def prepare_comparison(
     return PreparedComparison(
         name=name,
         file=None,
+        folder=folder,
         light=False,
         jobs=tuple(every.values()),
         notes=tuple(note for note, holds in notes if holds),

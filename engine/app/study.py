@@ -56,6 +56,7 @@ from engine.settings.values import Frozen, complaint
 from engine.strategies.catalog import strategy_class
 
 SCHEMA = 1
+RECORD = "study.json"
 OnPlayed = Callable[[str, int, int], None]
 """A listener to each run that has ended, with the number that have by then, and of how many."""
 OnEnd = Callable[[Job, PaperdeskError | None], None]
@@ -113,19 +114,15 @@ class _File(Frozen):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedStudy:
-    """A study that was checked: its name, its file (None for one that is in no list), and a job for each of its runs,
-    each once; one that may ask a service has the file of its begin."""
+    """A study that was checked: its name, its file (None for one that is in no list), the folder of its record, and a
+    job for each of its runs, each once; one that may ask a service has the file of its begin."""
 
     name: str
     file: Path | None
+    folder: Path
     light: bool
     jobs: tuple[Job, ...]
     notes: tuple[str, ...]
-
-    @property
-    def folder(self) -> Path:
-        """Its record."""
-        return places.study_folder(self.name)
 
     @property
     def open_jobs(self) -> tuple[Job, ...]:
@@ -152,7 +149,9 @@ def read_study(file: Path) -> Study:
 def prepare_study(services: Services, file: Path) -> PreparedStudy:
     """Check a study's file and everything that it names; nothing is run. Raises ConfigError, naming the key."""
     study, now, jobs = read_study(file), services.clock.now(), dict[str, Job]()
-    folder, fewer = places.study_folder(file.stem), False
+    path, fewer = file.resolve(), False
+    # Two files of one name are two studies.
+    folder = places.study_folder(f"{file.stem}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}")
     for preset, strategy, model, mask in _deciding(services, file, study):
         for symbols, window, seed in product(study.traded, study.windows, study.seeds or (services.config.desk.seed,)):
             spec = RunSpec(
@@ -176,7 +175,8 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
             jobs |= {job.spec.run: job for job in own}
     return PreparedStudy(
         name=file.stem,
-        file=file.absolute(),
+        file=path,
+        folder=folder,
         light=study.light,
         jobs=tuple(jobs.values()),
         notes=(RULES_REPEAT,) if fewer else (),
@@ -252,16 +252,14 @@ def run_study(
 
     now, busy = services.clock.now(), f"the study {prepared.name} is being played by another process"
     with one_process(prepared.folder / "study.lock", busy):
-        if prepared.file is not None:
-            runs = [job.spec.run for job in prepared.jobs]
-            record = {"study": prepared.name, "file": str(prepared.file), "runs": runs}
-            places.write_whole(prepared.folder / "study.json", to_json(record))
+        _keep(prepared, troubles)
         _remove(todo, now)
         try:
             _play_all(services, prepared, todo, (workers, scheduler), stop=stop, end=end)
         except KeyboardInterrupt:
             pass  # what has come to its end counts
         finally:
+            _keep(prepared, troubles)
             _remove(prepared.open_jobs, now)
     rows = [row for job in prepared.jobs if (row := _row(job, troubles)) is not None]
     if troubles and len(troubles) == len(rows):
@@ -361,21 +359,38 @@ def studies() -> Row:
 
 def stored_studies() -> Sequence[Row]:
     """The same, each with the ids of its runs."""
-    kept = map(_kept, sorted(places.studies_dir().glob("*/study.json")))
-    return [{**one, "done": sum(map(_is_done, one["runs"]))} for one in kept]
+    return [_listed(file) for file in sorted(places.studies_dir().glob(f"*/{RECORD}"))]
 
 
-def stored_study(name: str) -> Row:
-    """The document of a study of this machine as far as its runs are done. Raises MalformedData for a damaged
-    record."""
-    runs = _kept(places.study_folder(name) / "study.json")["runs"]
-    rows = [row for run in runs if (row := _played(run)) is not None]
-    return study_document(name, rows, runs=len(runs), notes=())
+def _listed(file: Path) -> Row:
+    """A study by the file of its record; a run that has a note is done, and has no figures."""
+    kept = _kept(file)
+    done = [run for run in kept["runs"] if _is_done(run)]
+    noted = kept["notes"].keys() - done
+    counts = {"done": len(done) + len(noted), "without_figures": len(noted)}
+    return {"study": kept["study"], "file": kept["file"], "runs": kept["runs"], **counts, "record": file.parent.name}
+
+
+def stored_study(record: str) -> Row:
+    """The document of a study of this machine, by the name of its record, as far as its runs are done. Raises
+    MalformedData for a damaged record."""
+    kept = _kept(places.study_folder(record) / RECORD)
+    rows = {run: row for run in kept["runs"] if (row := _played(run)) is not None}
+    notes = [note for run, note in kept["notes"].items() if run not in rows]
+    return study_document(kept["study"], [*rows.values()], runs=len(kept["runs"]), notes=notes)
+
+
+def _keep(prepared: PreparedStudy, troubles: Mapping[str, PaperdeskError]) -> None:
+    """Write the record of a study from a file: its runs, and why some have no figures."""
+    if prepared.file is not None:
+        runs, notes = [job.spec.run for job in prepared.jobs], {run: str(one) for run, one in troubles.items()}
+        record = {"study": prepared.name, "file": str(prepared.file), "runs": runs, "notes": notes}
+        places.write_whole(prepared.folder / RECORD, to_json(record))
 
 
 def _kept(file: Path) -> Mapping[str, Any]:
     try:
         kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return {name: kept[name] for name in ("study", "file", "runs")}
+        return {name: kept[name] for name in ("study", "file", "runs")} | {"notes": dict(kept.get("notes", {}))}
     except (ValueError, KeyError, TypeError):
         raise MalformedData(f"{file}: no record of a study; remove its folder") from None

@@ -344,11 +344,11 @@ class Bridge:
 
         return stored_studies()
 
-    def study(self, name: str) -> Mapping[str, Any]:
-        """A study as far as its runs are done. Raises MalformedData."""
+    def study(self, record: str) -> Mapping[str, Any]:
+        """A study, by the name of its record, as far as its runs are done. Raises MalformedData."""
         from engine.app.study import stored_study
 
-        return stored_study(name)
+        return stored_study(record)
 
     def books(self, source: Source) -> Mapping[str, Any]:
         """The books of the desk's owners beside each other, as a record has them. Raises as the use case does."""

@@ -219,15 +219,17 @@ class LabScreen(FramedScreen):
         """The rows below the runs, by name, with how far each is: the books of owners where they keep some, studies."""
         owners = max(map(len, self._view.desk.decisions.values()), default=0)
         books = {BOOKS: f"{owners} owners"} if owners > 1 else {}
-        return {
-            **books,
-            **{f"{STUDY}{one['study']}": f"{one['done']} of {len(one['runs'])} done" for one in self._studies},
-        }
+        return {**books, **{name: _how_far(study) for name, study in self._named().items()}}
+
+    def _named(self) -> Mapping[str, Mapping[str, Any]]:
+        """The studies by the names of their rows; of several files of one name by their paths."""
+        names = [one["study"] for one in self._studies]
+        return {f"{STUDY}{one['study' if names.count(one['study']) == 1 else 'file']}": one for one in self._studies}
 
     @work(group="background", exit_on_error=False)
     async def _open_page(self, name: str, width: int) -> None:
         text = await asyncio.to_thread(self._page, name, width)
-        self.app.push_screen(ReadingScreen(name.capitalize(), Content(text)))
+        self.app.push_screen(ReadingScreen(f"{name[0].upper()}{name[1:]}", Content(text)))
 
     def _page(self, name: str, width: int) -> str:
         """The text of one of them in so many columns. Raises as the use cases do."""
@@ -237,7 +239,7 @@ class LabScreen(FramedScreen):
         bridge = self.desk_app.bridge
         if name == BOOKS:
             return "\n".join(comparison_lines(bridge.books(self._view.sources[0]), width))
-        return "\n".join(study_lines(bridge.study(name.removeprefix(STUDY)), width))
+        return "\n".join(study_lines(bridge.study(self._named()[name]["record"]), width))
 
     def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None, until: date | None) -> None:
         if run is None:
@@ -581,3 +583,8 @@ def result_rows(
         named = {"name": Cell(page, "strong"), "state": Cell(state, "muted")}
         results.append({"metrics": {}, "final_value": None, "trades": None, **named, "key": page})
     return rows_of(columns, results, lambda one: one["key"])
+
+
+def _how_far(study: Mapping[str, Any]) -> str:
+    lacking = study["without_figures"]
+    return f"{study['done']} of {len(study['runs'])} done" + (f", {lacking} without figures" if lacking else "")

@@ -41,7 +41,7 @@ _CUTOFFS: Forms = {
     **{**_DECIDED, "symbols": plain, "training_cutoff": plain},
     **{"value": _A_DAY, "low": _A_DAY, "high": _A_DAY, "distinguishable": plain},
 }
-_LISTED: Forms = {"study": plain, "runs": str, "done": str, "file": plain}
+_LISTED: Forms = {"study": plain, "runs": str, "done": str, "without_figures": str, "file": plain}
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 

@@ -42,6 +42,10 @@ async def test_a_study_and_the_books_of_owners_are_rows_that_open(fresh: Path, t
     grid.write_text(GRID)
     preset.write_text(PRESET.format(mode="books"))
     places.config_file().write_text(f'[desk]\npreset = "{preset}"\nsymbols = ["ORVL", "BXWD"]\n')
+    for folder, text in (("a", GRID), ("b", GRID.replace('["ORVL"]', '["ORVL", "NONE"]'))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.toml").write_text(text)
+        await asyncio.to_thread(run, "study", str(tmp_path / folder / "same.toml"))
     played = (await asyncio.to_thread(run, "study", str(grid), "--json")).json
     for day in ("2025-03-10", "2025-03-11"):
         done = await asyncio.to_thread(run, "--daily", "--session", day)
@@ -55,3 +59,7 @@ async def test_a_study_and_the_books_of_owners_are_rows_that_open(fresh: Path, t
         assert all(f"{pair['other']} beside {pair['first']}" in books for pair in compared["pairs"])
         states = {row[0]: row[-1] for row in cells(pilot, "results")}
         assert (states["study grid"], states["books of the desk"]) == ("2 of 2 done", "3 owners")
+        lacking = f"study {tmp_path}/b/same.toml"
+        assert states[f"study {tmp_path}/a/same.toml"] == "2 of 2 done"
+        assert states[lacking] == "4 of 4 done, 2 without figures"
+        assert "NONE" in await page_of(pilot, lacking)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import pytest
 import paperdesk
 from connectors.llm import gate
 from engine.app.records import trial_index
+from engine.app.study import stored_study
 from engine.domain.run import Trial
 from engine.errors import TryAgainLater
 from engine.settings import places
@@ -173,6 +174,26 @@ def test_a_killed_study_goes_on_where_it_stopped(run: Run, paperdesk_home: Path,
     assert len(unchanged) >= before
 
 
+@pytest.mark.slow
+def test_a_thousand_light_runs_finish_without_growing_memory(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    command = (sys.executable, "-m", "paperdesk")
+    file = written(tmp_path, RULES.replace("repeats = 3", f"seeds = {[*range(125)]}"))
+    process = psutil.Popen([*command, "study", file, "--jobs", "2"], cwd=REPO, stdout=subprocess.DEVNULL)
+    used = dict[int, int]()
+    while process.poll() is None:
+        with suppress(psutil.NoSuchProcess):
+            held = sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
+            used[len(journals())] = held
+        time.sleep(0.2)
+    (listed,) = run("study", "list", "--json").json["studies"]
+    assert process.returncode == 0 and listed["done"] == 1000
+    early, late = (
+        max(held for done, held in used.items() if done in part) for part in (range(50, 250), range(750, 1001))
+    )
+    assert late < early * 1.1
+
+
 def test_a_run_that_is_done_was_counted(
     run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,8 +305,25 @@ def test_a_symbol_without_data_is_a_row_with_a_note(run: Run, paperdesk_home: Pa
     lines = "\n".join(f"{name} = {value}" for name, value in {**BASE, "symbols": '["ORVL", "NONE"]'}.items())
     rows = run("study", written(tmp_path, f"[study]\n{lines}\n"), "--json").json["rows"]
     assert [bool(row["fingerprint"]) for row in rows] == [True, False] and "NONE" in rows[1]["note"]
+    (listed,) = run("study", "list", "--json").json["studies"]
+    assert (listed["runs"], listed["done"], listed["without_figures"]) == (2, 2, 1)
+    assert rows[1]["note"] in stored_study(listed["record"])["notes"]
     lines = lines.replace('"ORVL", ', "")
     assert run("study", written(tmp_path, f"[study]\n{lines}\n")).code == 65
+
+
+def test_two_files_of_one_name_are_two_studies(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
+    files = []
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        lines = "\n".join(f"{key} = {value}" for key, value in {**BASE, "seeds": f"[{len(files)}]"}.items())
+        files.append(written(tmp_path / name, f"[study]\n{lines}\n"))
+    played = [run("study", file, "--json").json["rows"] for file in files]
+    listed = {one["file"]: one["record"] for one in run("study", "list", "--json").json["studies"]}
+    assert set(listed) == set(files)
+    stored = [stored_study(listed[file])["rows"] for file in files]
+    ids = [[row["run"] for row in rows] for rows in stored]
+    assert ids == [[row["run"] for row in rows] for rows in played] and ids[0] != ids[1]
 
 
 def test_a_window_without_sessions_is_a_row_with_a_note(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
