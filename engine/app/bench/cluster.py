@@ -146,8 +146,14 @@ def _local(count: int) -> Iterator[Client]:
                 silence_logs=_SILENT,
                 preload=[_UNDISTURBED],
             )
-        except RuntimeError as error:
-            raise _faulty(LOCAL, error) from None
+        except (RuntimeError, OSError) as error:
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            named = getattr(cause, "filename", None) is not None  # OpenSSL does not name a certificate that is missing
+            if isinstance(cause, TypeError | ssl.SSLError) or (isinstance(cause, FileNotFoundError) and not named):
+                raise _faulty(LOCAL, error) from None
+            raise TryAgainLater(f"--scheduler {LOCAL}: no workers can be started here ({error})") from None
         with started, _remote(started.scheduler_address) as client:
             yield client
 

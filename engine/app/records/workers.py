@@ -55,9 +55,26 @@ def in_workers(
     *,
     on_lost: Callable[[int, WorkLost], None] = _refuse_loss,
 ) -> None:
-    """Have items worked on by a team, the result of each told to `on_ended` by its number as soon as it is there, an
-    item that is lost to `on_lost`. After `stop` none begins. Raises what the work, the listeners and the team raise."""
-    numbers = {team.submit(work, item): number for number, item in enumerate(items)}
+    """Have items worked on by a team, the result of each told to `on_ended` by its number as soon as it is there. One
+    that is lost may have been beside another that ends its processes: it is tried again alone, after the others, and
+    told to `on_lost` where that is no use. After `stop` none begins. Raises what the work, the listeners and the team
+    raise."""
+    lost = list[int]()
+    given = {team.submit(work, item): number for number, item in enumerate(items)}
+    _wait_for(team, given, stop, on_ended, lambda number, error: lost.append(number))
+    for number in lost:
+        if stop():
+            return
+        _wait_for(team, {team.submit(work, items[number]): number}, stop, on_ended, on_lost)
+
+
+def _wait_for(
+    team: Team,
+    numbers: dict[Future[Any], int],
+    stop: Callable[[], bool],
+    on_ended: Callable[[int, Any], None],
+    on_lost: Callable[[int, WorkLost], None],
+) -> None:
     stopped = False
     while numbers:
         done, _ = wait(numbers, _PATIENCE, FIRST_COMPLETED)
@@ -85,7 +102,7 @@ def processes(count: int) -> Iterator[Team]:
     pool = ProcessPoolExecutor(count, context, _begin_worker, (stopping,))
 
     def submit(work: Callable[[Any], Any], item: object) -> Future[Any]:
-        with no_main_module():
+        with no_main_module(), _whole():
             return pool.submit(work, item)
 
     try:
@@ -104,8 +121,15 @@ def processes(count: int) -> Iterator[Team]:
 
 
 def _result(future: Future[Any]) -> Any:
-    try:
+    with _whole():
         return future.result()
+
+
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Raise TryAgainLater for a pool of which a process was ended."""
+    try:
+        yield
     except BrokenProcessPool:
         raise TryAgainLater("a process ended without a result: try again, with fewer --jobs") from None
 

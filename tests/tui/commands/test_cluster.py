@@ -178,6 +178,17 @@ def test_a_scheduler_that_gets_no_worker_is_tried_again_later(
     assert ended.code == 75 and "dask worker" in ended.err and ended.err.count("\n") == 1
 
 
+def test_workers_that_cannot_be_started_here_are_no_fault_of_certificates(
+    run: Run, paperdesk_home: Path, tmp_path: Path
+) -> None:
+    import dask
+
+    file = written(tmp_path, RULE.replace("UPWD", "ORVL"))
+    with dask.config.set({"temporary-directory": f"{file}/none"}):
+        failed = run("study", file, "--scheduler", "local")
+    assert failed.code == 75 and file in failed.err and "TLS" not in failed.err and failed.err.count("\n") == 1
+
+
 def test_a_bench_keeps_the_journals_that_workers_wrote(run: Run, paperdesk_home: Path, scheduler: str) -> None:
     command = ("bench", "tradinggpt", "--from", "2025-02-20", "--to", "2025-02-21", "--keep", "--json")
     here, there = (run(*command, *more) for more in ((), ("--scheduler", scheduler)))
@@ -239,12 +250,25 @@ def test_a_run_that_ends_its_workers_is_a_row_without_figures_and_the_others_fin
     run: Run, paperdesk_home: Path, tmp_path: Path
 ) -> None:
     file = written(tmp_path, DEADLY, "deadly.py")
-    text = RULES.format(file=f"{file}:Deadly").replace(', ["2025-05-05", "2025-05-07"]', "")
+    text = RULES.replace('"macd", "{file}"', f'"{file}:Deadly", "macd"')
     command = ("study", written(tmp_path, text), "--json")
-    with begun_cluster(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as (address, _):
+    no_failure = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    with (
+        begun_scheduler(tmp_path, **no_failure) as (scheduler, _),
+        # One that is started again: its end is charged to all that it was given.
+        dask("worker", "--scheduler-file", str(scheduler), "--nthreads", "4", folder=tmp_path),
+    ):
+        address = json.loads(scheduler.read_text(encoding="utf-8"))["address"]
         rows = run(*command, "--scheduler", address).json["rows"]
-    assert [bool(row["fingerprint"]) for row in rows] == [True, False]
-    assert "has ended several workers" in rows[1]["note"] and not rows[0]["note"]
+    assert [bool(row["fingerprint"]) for row in rows] == [False, False, True, True]
+    assert [bool(row["note"] and "has ended several workers" in row["note"]) for row in rows] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    (listed,) = run("study", "list", "--json").json["studies"]
+    assert (listed["runs"], listed["done"], listed["without_figures"]) == (4, 4, 2)
     assert all(row["fingerprint"] for row in run(*command).json["rows"])
 
 
