@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,29 @@ def test_a_search_goes_on_and_measures_nothing_twice(
     (record,) = (tmp_path / "other").glob("cache/searches/*.log")
     record.write_text("no record\nof any search\n", encoding="utf-8")
     assert run("tune", *flags, "12") == 65 and record.name in capsys.readouterr().err
+
+
+def test_a_search_whose_process_was_killed_goes_on_and_counts_each_trial_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    flags = ("macd", "--symbols", "ORVL", *TRAIN, "--trials", "12", "--jobs", "2")
+
+    def looks() -> int:
+        assert run("trials", "--symbols", "ORVL", *TRAIN, "--json") == 0
+        return int(json.loads(capsys.readouterr().out)["count"])
+
+    def kill_one(symbol: str, done: int, wanted: int) -> None:
+        if done == 4:
+            (process := active_children()[0]).kill()
+            process.join()
+
+    whole, wanted = tuned(capsys, *flags), looks()
+    monkeypatch.setenv(places.HOME, str(tmp_path / "other"))
+    with monkeypatch.context() as patched:
+        patched.setattr(tune, "progress_bar", lambda: nullcontext(kill_one))
+        assert run("tune", *flags) == 75
+    assert capsys.readouterr().err.count("\n") == 1 and 0 < looks() < wanted
+    assert tuned(capsys, *flags) == whole and looks() == wanted
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from engine.app.records.workers import Team, in_workers, processes
 from engine.app.research.market_data import load_window
 from engine.app.research.run_spec import check_spec, user_code, with_costs
 from engine.domain.market import Symbol
-from engine.domain.run import Result, RunSpec, Trial
+from engine.domain.run import Result, RunSpec
 from engine.errors import Interrupted, UsageError
 from engine.lab.tuning import Fold, OnTrial, Play, Tuned, in_turn, searched, tune
 from engine.lab.window import desk_calendar_of
@@ -61,7 +61,6 @@ def search_parameters(
             market = asyncio.run(load_window(source, services.calendar_for, (symbol,), first, last))
         steps = _steps(desk_calendar_of(market, (symbol,)).sessions(spec.first, spec.last), folds)
         data = data_fingerprint(market, now)
-        tried: list[Trial] = []
 
         def search_in(part: RunSpec, test: Window | None) -> Tuned:
             return tune(
@@ -71,16 +70,13 @@ def search_parameters(
                 trials=trials,
                 test=test,
                 on_trial=on_trial,
-                on_tried=lambda one, returns: tried.append(tune_trial(one, returns, services.clock.now())),
+                on_tried=lambda one, returns: count_trials([tune_trial(one, returns, services.clock.now())]),
                 jobs=jobs,
                 record=_record(replace(part, rules=rules, cash=cash), data),
             )
 
         with _played_by(team, market, rules, cash) as play:
-            try:
-                return _walked(search_in, replace(spec, symbols=(symbol,)), test, steps)
-            finally:
-                count_trials(tried)
+            return _walked(search_in, replace(spec, symbols=(symbol,)), test, steps)
 
     def searches() -> Iterator[Tuned]:
         with processes(jobs) if jobs > 1 else nullcontext() as team:
