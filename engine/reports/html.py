@@ -15,6 +15,7 @@ from engine.reports.documents.row_json import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
 from engine.reports.html_charts import Chart, charts, symbol_costs
 from engine.reports.periods import MONTHS, fall_rows, month_rows, year_rows
+from engine.reports.settings_text import key_title
 from engine.reports.summary import (
     DISCLAIMER,
     action_rows,
@@ -39,7 +40,7 @@ COSTS = (
     Column("Fees", 3, amounts.money),
     Column("Slippage, about", 4, amounts.money),
 )
-YEARS = texts("Year", "Return", "Buy and hold", "Deepest fall")
+YEARS = texts("Year", "Return", "Buy and hold", "Max drawdown")
 FALLS = texts("Depth", "From the peak of", "To", "Recovered", "Sessions")
 ACTIONS = texts("", *(action.value for action in Action), "Cut by the limits")
 DECISIONS = (
@@ -81,7 +82,7 @@ def html(document: Mapping[str, Any]) -> str:
         remarks=list(remarks(document)),
         charts=[(chart, Markup(chart.drawing)) for chart in charts(document)],
         costs=list(symbol_costs(document)),
-        settings=list(flat_settings(run_settings(document))),
+        settings=[(key_title(name), value) for name, value in flat_settings(run_settings(document))],
         **{
             "MONTHS": texts("", *MONTHS),
             "YEARS": YEARS,

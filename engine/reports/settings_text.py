@@ -13,6 +13,30 @@ from engine.domain.text import cut_between_words, first_few, one_line, plain
 Settings = Mapping[str, Any]
 MOST_CHANGES = 8
 """Changed settings that are named; the rest is counted."""
+_WORDS = {
+    "code": "fingerprint of the code",
+    "commission": "commission as a fraction",
+    "data_fingerprint": "fingerprint of the data",
+    "fast": "fast average",
+    "fills": "filled at",
+    "fractional": "fractional shares",
+    "from": "first session",
+    "lines": "K and D",
+    "models": "models by agent",
+    "overbought": "overbought above",
+    "oversold": "oversold below",
+    "period": "RSI period",
+    "prompts": "prompt versions",
+    "rows": "bars seen",
+    "sample": "repeat",
+    "signal": "signal line",
+    "slippage_bp": "slippage in bp",
+    "slow": "slow average",
+    "to": "last session",
+    "usd_per_day": "dollars a day",
+    "without": "steps left out",
+}
+"""Settings, and parameters of strategies, whose own name a trader would not say."""
 
 
 def costs_text(settings: Settings) -> str:
@@ -35,11 +59,11 @@ def costs_text(settings: Settings) -> str:
 
 
 def short_costs(settings: Settings) -> str:
-    """`next open, 5 bp, 0 %`: fills, slippage and commission for a place with little room."""
+    """`next open, 5 bp slippage, 0 % commission`, for a place with little room: its end can be left out."""
     if settings["fills"] is None:
         return "broker's"
     commission = plain(100 * Decimal(settings["commission"]))
-    return f"{settings['fills']}, {settings['slippage_bp']} bp, {commission} %"
+    return f"{settings['fills']}, {settings['slippage_bp']} bp slippage, {commission} % commission"
 
 
 def version_text(settings: Settings) -> str:
@@ -47,9 +71,15 @@ def version_text(settings: Settings) -> str:
     return f"{settings['version']}, seed {settings['seed']}, data {settings['data_fingerprint'][:12]}"
 
 
+def key_title(name: str) -> str:
+    """A setting by its whole name as a trader says it: `params.signal` is `signal line`."""
+    path = name.removeprefix("params.").split(".")
+    return " ".join(_WORDS.get(part, part.replace("_", " ")) for part in path)
+
+
 def changed_text(changed: Mapping[str, Any]) -> str:
     """The settings that are not those of the run before."""
-    told = [f"{row['setting']} ({change_words(row, 40)})" for row in changed["settings"]]
+    told = [f"{key_title(row['setting'])} ({change_words(row, 40)})" for row in changed["settings"]]
     return f"since {changed['since']}: {first_few(told, MOST_CHANGES)}"
 
 

@@ -16,7 +16,7 @@ from engine.domain.order import ZERO
 from engine.domain.text import counted
 from engine.reports.amounts import money, number, percent, portion, quantity, ratio
 from engine.reports.documents.row_json import breakdowns, cutoff_words, use_words
-from engine.reports.settings_text import costs_text, version_text
+from engine.reports.settings_text import costs_text, key_title, version_text
 
 DISCLAIMER = "Paper money. Not investment advice."
 NOTHING = "–"
@@ -37,7 +37,7 @@ _TITLES = {
     "net_of_model_cost": ("Return net of model cost", "Net"),
 }
 _SIGNED = frozenset({"total_return", "cagr", "net_of_model_cost"})
-_SHARES = _SIGNED | {"volatility", "max_drawdown", "win_rate", "exposure"}
+_SHARES = _SIGNED | {"volatility", "win_rate", "exposure"}
 """Fractions of the `desk` convention that people read in percent."""
 _INTERVALS = {"sharpe": ("sharpe_low", "sharpe_high"), "excess_return": ("excess_low", "excess_high")}
 _BOUNDS = {bound: name for name, bounds in _INTERVALS.items() for bound in bounds}
@@ -92,7 +92,7 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Costs", costs_text(settings)
     yield "Version", version_text(settings)
     if settings["params"]:
-        yield "Parameters", ", ".join(f"{key} = {value}" for key, value in settings["params"].items())
+        yield "Parameters", ", ".join(f"{key_title(key)} {value}" for key, value in settings["params"].items())
     if settings["without"]:
         yield "Without", ", ".join(settings["without"])
     if document["interrupted"]:
@@ -199,6 +199,8 @@ def figure(named: str, name: str, value: float | None) -> str:
     if named == "desk":
         if name == "excess_return":
             return f"{100 * value:+.2f} points"
+        if name == "max_drawdown":
+            return percent(-value)  # a fall, as everywhere that people read one; the document has its size
         return percent(value) if name in _SIGNED else portion(value) if name in _SHARES else ratio(value)
     if name in convention(named).percent:
         return portion(value / 100)

@@ -20,6 +20,10 @@ texts: `python -m tests.tui.commands_page` writes it anew, and a test keeps it e
 Exit codes: 0 done or nothing to do; 1 the answer is no; 2 usage; 65 data missing, stale or malformed; 70 a bug;
 74 network; 75 try again later; 77 credentials refused; 78 configuration; 79 halted; 130 interrupted. With `--json` a
 command that fails prints `schema`, `error` and `exit_code` where it has no document of its own.
+
+A drawdown is negative wherever a person reads it: on screens, in text and in HTML. In JSON `max_drawdown` is the size
+of the fall (0.021 where text says -2.10%), and the `drawdown` of a close is negative. A metric under a paper's
+convention (MDD) is as the paper prints it, in text too.
 """
 
 

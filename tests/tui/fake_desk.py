@@ -113,7 +113,7 @@ class FakeDesk:
             symbols=tuple(symbols[:2]), first=date(2024, 1, 2), last=SESSION, preset="finvision"
         )
         self.feed: LiveFeed | None = None
-        self.costs = self.default_costs = "next open, 5 bp, 0 %"
+        self.costs = self.default_costs = "next open, 5 bp slippage, 0 % commission"
         self.rehearsal = SimpleNamespace(reason="")
         self.watches = self.is_demo = self.moves_on = self.books_fills = self.real_time = False
         self.booked: list[datetime] = []

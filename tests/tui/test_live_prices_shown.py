@@ -131,11 +131,14 @@ async def test_the_watchlist_says_of_what_its_profit_is_where_its_prices_are_lat
     desk, day = FakeDesk(tmp_path), SESSION - timedelta(days=1)
     held, prices = {"AAA-USD": Position(Decimal(120), Decimal("44.50"))}, {"AAA-USD": Decimal(45)}
     with JournalWriter(desk.journal) as writer:
-        writer.session_settled("r", EquityPoint(day, Decimal(101_400), Portfolio(Decimal(96_000), held), prices))
+        for session, value in ((day - timedelta(days=1), 100_000), (day, 101_400)):
+            point = EquityPoint(session, Decimal(value), Portfolio(Decimal(96_000), held), prices)
+            writer.session_settled("r", point)
     async with running(desk=desk) as pilot:
         watchlist = pilot.app.screen_stack[0].query_one("#watchlist", Table)
-        await until(pilot, lambda: watchlist.title == f"Watchlist, P&L to {day}")
+        await until(pilot, lambda: watchlist.title == f"Watchlist to {SESSION:%b %d}, P&L {day:%b %d}")
         assert str(watchlist.border_subtitle).endswith("P&L +60")
+        assert f"+1.40% {day:%b %d}" in bar(pilot)
 
 
 async def test_a_fill_is_booked_at_once_by_a_desk_that_may(running: Running, tmp_path: Path) -> None:

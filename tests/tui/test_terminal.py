@@ -49,7 +49,7 @@ def test_it_opens_and_survives_every_size_down_to_30_by_8(
         terminal.until(lambda text: "PAPER" in text)
         time.sleep(0.2)
     terminal.resize(columns, rows)
-    terminal.until(lambda text: "ORVL 1D" in text and "run cycle" in text)
+    terminal.until(lambda text: "ORVL 1D" in text and "next session" in text)
 
 
 @pytest.mark.slow

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.errors import NO
+from engine.reports.documents.rehearsal import rehearsal_bound, rehearsal_figure
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree, yes_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import work_line
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import facts, table
-
-_FIGURES = (("return", "min_return"), ("drawdown", "max_drawdown"), ("abstentions", "max_abstentions"))
 
 
 @command("rehearse")
@@ -44,13 +43,15 @@ def rehearse_command(invocation: Invocation, yes: bool) -> int:
 
 
 def _lines(certificate: Mapping[str, Any]) -> Iterator[str]:
+    from engine.app.upkeep.rehearsal import BOUNDS
+
     console = standard_output()
     verdict = "passed" if certificate["passed"] else "not passed"
     yield console.bold(f"Rehearsal of {certificate['preset']} for the desk {certificate['desk']}: {verdict}")
     rows = [
-        (part["part"], figure, _percent(part[figure]), _bound(part["bounds"], bound))
+        (part["part"], figure, rehearsal_figure(figure, part[figure]), _bound(part["bounds"], bound, figure))
         for part in certificate["parts"]
-        for figure, bound in _FIGURES
+        for bound, figure in BOUNDS.items()
     ]
     yield from table(("PART", "FIGURE", "VALUE", "BOUND"), rows, {"VALUE"}, console.room)
     yield ""
@@ -62,11 +63,5 @@ def _lines(certificate: Mapping[str, Any]) -> Iterator[str]:
     yield from facts(pairs, min(console.width, 100))
 
 
-def _bound(bounds: Mapping[str, float], name: str) -> str:
-    if name not in bounds:
-        return ""
-    return f"at {'least' if name == 'min_return' else 'most'} {bounds[name]:.2%}"
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2%}"
+def _bound(bounds: Mapping[str, float], name: str, figure: str) -> str:
+    return rehearsal_bound(figure, bounds[name]) if name in bounds else ""

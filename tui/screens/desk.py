@@ -425,10 +425,8 @@ class DeskScreen(OrderActions):
 
 
 def _as_of(view: Snapshot) -> str:
-    """The moment of the figures of the watchlist: where a price is of a later session than the books, that of the
-    profit."""
-    books, quotes = view.desk.books, () if view.market is None else view.market.quotes
+    """The moment of the figures of the watchlist: that of the prices and of the profit where these are two."""
+    books, newer = view.desk.books, view.newer_close
     if books is None:
         return ""
-    later = any(one.session is not None and one.session > books.session for one in quotes)
-    return f", P&L to {books.session}" if later and books.live is books.since is None else f", {books.as_of}"
+    return f", {books.as_of}" if newer is None else f" to {newer:%b %d}, P&L {books.session:%b %d}"

@@ -469,7 +469,7 @@ def excess_per_year(run: Mapping[str, Any]) -> float | None:
 _FIGURES: tuple[Column, ...] = (
     _metric("total_return", partial(amounts.percent, digits=1), sign_ink, "RETURN", 1),
     _metric("sharpe", amounts.ratio, sign_ink, "SHARPE", 2),
-    _metric("max_drawdown", lambda fall: f"{-fall:.1%}" if fall else "0.0%", "text", "MAX DD", 3),
+    _metric("max_drawdown", lambda fall: amounts.percent(-fall, 1), "text", "MAX DD", 3),
     _metric("volatility", "{:.1%}".format, "text", "VOL", 4),
     _metric("sortino", amounts.ratio, sign_ink, "SORTINO", 5),
     _metric("win_rate", "{:.1%}".format, "text", "WIN", 6),

@@ -90,11 +90,13 @@ class OpsScreen(FramedScreen):
         self.focus_pane("runs")
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the part that is shown, but for the rates of a low screen, and the curve of all but a large one."""
+        """True for the part that is shown, but for the rates of a low screen, and the seconds of all but a large one or
+        where no run took any."""
         tall = self.size.height >= TALL
         if self.form is Layout.NARROW and (pane.id in CHECKED) is not self._checks_shown:
             return False
-        return {"rates": tall, "durations": tall and self.form is Layout.WIDE}.get(str(pane.id), True)
+        timed = tall and self.form is Layout.WIDE and self.has_class("-timed")
+        return {"rates": tall, "durations": timed}.get(str(pane.id), True)
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where something was written; check once, after each run, and again with R."""
@@ -207,6 +209,8 @@ class OpsScreen(FramedScreen):
         took = [(str(one.session or one.started.date()), one.took) for one in found.runs[::-1] if one.took is not None]
         seconds = [length / timedelta(seconds=1) for _, length in took]
         self.query_one("#durations", BarPlot).show(PlotData({"seconds": seconds}, [label for label, _ in took]))
+        if self.mark("-timed", max(seconds, default=0) >= 1, "runs"):
+            self.place_panes()
         models = self.query_one("#models", Table)
         shown = found.today or found.total
         models.show(rows_of(MODELS, shown, lambda one: f"{one.model}|{one.agent}"))
@@ -227,7 +231,8 @@ def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, act
     closed = last_to_decide(view.market.calendar, opened.symbols, now)
     at_work, decided = view.desk.running and view.desk.session == closed, is_decided(closed, runs)
     state = "is being decided" if at_work else "is decided" if decided else "is due"
-    next_run = f"{'r, or ' if acts else ''}paperdesk --daily by cron"
+    key = ("n, or " if opened.moves_on else "r, or ") if acts else ""
+    next_run = f"{key}paperdesk --daily by cron"
     if opened.schedule is not None:
         coming = next_run_at(view.market.calendar, opened.schedule, now)
         next_run = f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC"

@@ -41,7 +41,7 @@ class Key:
         screen has a `row` to act on, a `report` to open or `groups` of symbols to go to, shows what was `decided`, or
         belongs to a `record` that can be gone through; empty: always.
     hinted: contexts beyond these in which the hint is shown: where one pane stands `alone`, or the chart does
-        (`charted`); empty: always.
+        (`charted`); one after a minus must not hold; empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
     """
 
@@ -116,6 +116,6 @@ def menu(screen: str, contexts: Collection[str], keys: Sequence[Key] = KEYS) -> 
 
 def hints(screen: str, contexts: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:
     """Hints for the foot of a screen, as few may fit, in the order of the menu."""
-    there = set(contexts)
-    shown = [key for key in menu(screen, there, keys) if key.hint and there.issuperset(key.hinted.split())]
+    there = {*contexts, *(f"-{key.when}" for key in KEYS if key.when not in contexts)}
+    shown = [key for key in menu(screen, contexts, keys) if key.hint and there.issuperset(key.hinted.split())]
     return [Hint("" if key.hint[0] in "[<{" else key.shown.split()[0], key.hint, key.action) for key in shown]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.domain.text import counted
 from engine.reports.amounts import cost, gain, number, percent, portion, ratio, stored
 from engine.reports.performance import BENCHMARK
-from engine.reports.settings_text import change_words
+from engine.reports.settings_text import change_words, key_title
 from engine.reports.table import Column, sign_ink
 from tui.text.attribution_text import sensitivity_lines
 from tui.text.console import Console, listing
@@ -102,7 +102,7 @@ def rerun_lines(document: Document) -> Iterator[str]:
 
 def _changed_settings(changed: Sequence[Document], none: str) -> Iterator[str]:
     for row in changed:
-        yield f"  {row['setting']}: {change_words(row, 60)}"
+        yield f"  {key_title(row['setting'])}: {change_words(row, 60)}"
     if not changed:
         yield f"  {none}"
 

@@ -79,6 +79,15 @@ class Snapshot:
             return ""
         return "the desk is not open" if self.trouble else OPENING
 
+    @property
+    def newer_close(self) -> date | None:
+        """The session of the latest price where the books are valued at the close of an earlier one, else None."""
+        books, quotes = self.desk.books, () if self.market is None else self.market.quotes
+        if books is None or books.live is not None or books.since is not None:
+            return None
+        latest = max((one.session for one in quotes if one.session is not None), default=books.session)
+        return latest if latest > books.session else None
+
 
 def active_contexts(view: Snapshot) -> frozenset[str]:
     """The circumstances that keys depend on, as their table names them."""

@@ -67,7 +67,7 @@ class FormPane(ShowsFailures, VerticalScroll, can_focus=False):
         """Fill the fields that are empty."""
         for field, text in values_of(spec).items():
             self._box(field).value = self._box(field).value or text
-        self.query_one("#costs", Static).update(costs)
+        self.query_one("#costs", Static).update(costs.replace(", ", "\n"))
 
     def read(self, proposal: RunSpec, today: date) -> RunSpec | None:
         """The run of the form; None where a field is wrong, which says why beside it and has the focus then."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.segment import Segment
@@ -72,15 +72,17 @@ def items(view: Snapshot) -> Iterator[Item]:
         yield Item("Cash", amounts.money(books.point.portfolio.cash, 0))
         if books.peak:
             fall = float(books.point.value / books.peak - 1)
-            digits = 1 if fall <= -0.0005 else 2
-            shown = amounts.percent(fall, digits) if round(fall, 4) else "0.0%"  # never "-0.0%"
-            yield Item("DD", shown, "down" if fall < 0 else "value")
+            digits = 1 if fall <= -0.0005 or round(fall, 4) == 0 else 2
+            yield Item("DD", amounts.percent(fall, digits), "down" if fall < 0 else "value")
     yield from _market_items(view)
     yield from _desk_items(view)
 
 
 def _since(view: Snapshot, books: Books) -> str:
-    """The beginning of the change: the day's, or where the desk has not run for longer the close of its books."""
+    """The day of the change, by its date where there are newer prices, or where the desk has not run for longer the
+    close of its books that it is since."""
+    if view.newer_close is not None:
+        return f"{books.session:%b %d}"
     calendar = None if view.market is None else view.market.calendar
     if books.live is None or calendar is None or len(calendar.sessions(books.session, books.live)) <= 2:
         return "day"
@@ -161,7 +163,8 @@ def _desk_items(view: Snapshot) -> Iterator[Item]:
     if view.note and view.place is None:
         yield Item("", view.note, "cycle")
     if view.opened is not None and view.place is None:
-        yield Item("Fills", view.opened.costs, "name")
+        for name, part in zip_longest(("Fills",), view.opened.costs.split(", "), fillvalue=""):
+            yield Item(name, part, "name")
 
 
 class StatusBar(Widget):

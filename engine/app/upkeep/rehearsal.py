@@ -20,11 +20,14 @@ from engine.domain.decision import Action
 from engine.domain.run import RunSpec
 from engine.errors import Interrupted, UsageError
 from engine.preset import Bounds, Preset
+from engine.reports.documents.rehearsal import rehearsal_bound, rehearsal_figure
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
 from engine.services import Services
 
 SCHEMA = 1
+BOUNDS = {"min_return": "return", "max_drawdown": "drawdown", "max_abstentions": "abstentions"}
+"""The figure that each bound is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +174,10 @@ def _judged(part: str, figures: Row, bounds: Bounds) -> Row:
 
 
 def _missed(part: str, figures: Mapping[str, Any], limits: Mapping[str, Decimal | None]) -> Iterator[str]:
-    for bound, figure, least in (
-        ("min_return", "return", True),
-        ("max_drawdown", "drawdown", False),
-        ("max_abstentions", "abstentions", False),
-    ):
-        limit, value = limits[bound], figures[figure]
-        if limit is None:
+    for bound, figure in BOUNDS.items():
+        if limits[bound] is None:
             continue
-        side = "at least" if least else "at most"
-        if value is None:
-            yield f"{part} {bound}: the {figure} is not known, {side} {limit:.2%} is wanted"
-        elif (value < float(limit)) if least else (value > float(limit)):
-            yield f"{part} {bound}: the {figure} is {value:.2%}, {side} {limit:.2%} is wanted"
+        limit, value = float(limits[bound]), figures[figure]
+        if value is None or (value < limit if bound == "min_return" else value > limit):
+            shown = "not known" if value is None else rehearsal_figure(figure, value)
+            yield f"{part} {bound}: the {figure} is {shown}, {rehearsal_bound(figure, limit)} is wanted"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from engine.errors import MalformedData
+from engine.reports.amounts import percent, portion
 from engine.reports.documents.row_json import Row
 from engine.settings import places
 
@@ -30,6 +31,16 @@ def rehearsal_summary(desk: str) -> Row | None:
     """The certificate in short: when, of which preset, passed or not, and the bounds that were missed."""
     kept = stored_certificate(desk)
     return None if kept is None else {name: kept[name] for name in ("time", "preset", "passed", "missed")}
+
+
+def rehearsal_figure(name: str, value: float | None) -> str:
+    """A figure of a rehearsal, or a bound of it, as a person reads it: a drawdown is a fall."""
+    return percent(None if value is None else -value) if name == "drawdown" else portion(value)
+
+
+def rehearsal_bound(name: str, value: float) -> str:
+    """`at least -10.00%`."""
+    return f"at {'most' if name == 'abstentions' else 'least'} {rehearsal_figure(name, value)}"
 
 
 def rehearsal_words(certificate: Row) -> str:

@@ -37,12 +37,13 @@ def run_settings(document: Mapping[str, Any]) -> Row:
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
     """The settings in which two runs differ, by name (`preset.sizing.cash_floor`), with both values; null stands for
-    none, `not recorded` for one that a run did not keep. A mapping or a preset that one of them did not keep at all is
-    one setting."""
+    none, as for a parameter that only the other's strategy has, `not recorded` for one that a run did not keep. A
+    mapping or a preset that one of them did not keep at all is one setting."""
     was, now = dict(_flat(before, now)), dict(_flat(now, before))
     names = dict.fromkeys((*was, *now))
+    lacking = {name: None if "." in name else NOT_RECORDED for name in names}
     return [
-        {"setting": name, "before": was.get(name, NOT_RECORDED), "now": now.get(name, NOT_RECORDED)}
+        {"setting": name, "before": (lacking | was)[name], "now": (lacking | now)[name]}
         for name in names
         if was.get(name) != now.get(name)
     ]

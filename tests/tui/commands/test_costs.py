@@ -366,9 +366,9 @@ async def test_the_costs_of_the_configuration_are_shown(fresh: Path) -> None:
     async with opened((160, 40)) as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         await shown(pilot)
-        assert "Fills next open, 9 bp, 0.2 %" in status_of(pilot)
+        assert "Fills next open  9 bp slippage  0.2 % commission" in status_of(pilot)
         await pilot.press("4")
-        await until(pilot, lambda: text_of(pilot, Static, "costs") == "next open, 9 bp, 0.2 %")
+        await until(pilot, lambda: text_of(pilot, Static, "costs") == "next open 9 bp slippage 0.2 % commission")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: bool(bridge.snapshot().backtests))
         told = "fills at the next open, slippage 9 bp, commission 0.2 %, 1.5 an order, cash 25,000.00, cash floor 10 %"
@@ -378,4 +378,4 @@ async def test_the_costs_of_the_configuration_are_shown(fresh: Path) -> None:
 def test_an_account_at_a_broker_has_costs_of_its_own(open_broker: OpenBroker) -> None:
     open_broker(datetime(2025, 3, 11, 21, tzinfo=UTC), through=date(2025, 3, 11), symbols=["ORVL"])
     desk = OpenDesk(services(load_config(places.config_file()).config))
-    assert (desk.costs, desk.default_costs) == ("broker's", "next open, 5 bp, 0 %")
+    assert (desk.costs, desk.default_costs) == ("broker's", "next open, 5 bp slippage, 0 % commission")

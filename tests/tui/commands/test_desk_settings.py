@@ -70,7 +70,7 @@ def test_a_change_of_settings_between_sessions_is_said(run: Run, own: Path) -> N
     # Every session has other data; that is no change of a setting, and the next one is as the one before it.
     assert run("report", "--session", THIRD, "--format", "json").json["changed"] is None
     assert run("status", "--json").json["changed"] is None
-    said = f"since {FIRST}: cash_floor (0.2, then 0.5), slippage_bp (7, then 9), preset.sizing.cash_floor"
+    said = f"since {FIRST}: cash floor (0.2, then 0.5), slippage in bp (7, then 9), preset sizing cash floor"
     assert said in " ".join(run("report", "--session", SECOND).out.split())
     listed = run("decisions", "--json").json["changed"]
     assert listed == {"daily-demo-20250312": changed}

@@ -37,7 +37,7 @@ def reading(pilot: Pilot[Any]) -> str:
 def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
     stocks, coins = SimpleNamespace(symbols=("ORVL",)), SimpleNamespace(symbols=("ORVL", "WRNN-USD"))
     for services, hour, due in ((stocks, 20, 27), (stocks, 22, 28), (coins, 22, 27), (coins, 25, 28)):
-        services.schedule = None
+        services.schedule, services.moves_on = None, False
         view = Snapshot(opened=cast(Any, services), market=MarketView(calendar=exchange_calendar()))
         now = datetime(2025, 1, 28, 0, 1, tzinfo=UTC) + timedelta(hours=hour)
         text = schedule_text(view, now, ())

@@ -284,7 +284,7 @@ async def test_every_refresh_shows_all_parts_as_of_one_moment(desk: Path, monkey
         row = next(row for row in watchlist.rows if row.key == screen.symbol)
         assert f"{last.last:,.2f}" in [cell.text for cell in row.cells]
         assert screen.query_one(CandleChart).data.days[-1] == last.session
-        assert watchlist.title in (f"Watchlist, {books.as_of}", f"Watchlist, P&L to {books.session}")
+        assert watchlist.title.endswith((f", {books.as_of}", f", P&L {books.session:%b %d}"))
         held = {row.key for row in watchlist.rows if row.cells[5].text != "-"}
         assert held == set(books.point.portfolio.positions)
         shown.add(books.session)

@@ -114,8 +114,8 @@ def test_a_missed_bound_is_named_by_every_refusal(run: Run, sandbox: SandboxServ
     done = run("rehearse")
     assert done.code == 1 and "not passed" in done.out
     text = "backtest max_drawdown: the drawdown is "
-    assert text in " ".join(done.out.split()) and "at most 0.00% is wanted" in " ".join(done.out.split())
-    refused(run, sandbox, text, "at most 0.00% is wanted", "`paperdesk rehearse`")
+    assert text in " ".join(done.out.split()) and "at least 0.00% is wanted" in " ".join(done.out.split())
+    refused(run, sandbox, text, "at least 0.00% is wanted", "`paperdesk rehearse`")
     assert finding(run)[0] == "fail" and text in finding(run)[1]
     summary = json.loads(places.desk_rehearsal("paper").read_text())
     assert summary["missed"] and not summary["passed"]
@@ -165,7 +165,7 @@ def test_an_approval_is_held_against_the_certificate_again(
     rewrite(file, "0")
     assert run("rehearse").code == 1
     said = run("approve", waiting["symbol"])
-    assert said.code == 78 and "at most 0.00% is wanted" in said.err and account.state()["orders"] == []
+    assert said.code == 78 and "at least 0.00% is wanted" in said.err and account.state()["orders"] == []
 
     rewrite(file, "0.5")
     assert run("rehearse").code == 0 and run("approve", waiting["symbol"]).code == 0

@@ -162,11 +162,12 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     assert (alone_p["p"] < 0.5) is (fmean(gaps) > 0)
     text = run("runs", "compare", "slow", "fast", "idle").out
     assert "All runs against the first" in text and "among all" in text
-    assert "params.fast: 12, then 6" in text and "95 % interval" in text and "idle beside slow" in text
+    assert "fast average: 12, then 6" in text and "95 % interval" in text and "idle beside slow" in text
     assert f"fast: {found['runs'][1]['luck']['sentence']}" in text
     rows = {name: values for name, *values in (re.split(r"  +", line) for line in text.splitlines())}
     assert rows["Final value"][:2] == [f"{float(one['final_value']):,.2f}" for one in (slow, fast)]
     assert rows["Total return"][:2] == [f"{100 * one['metrics']['total_return']:+.2f}%" for one in (slow, fast)]
+    assert rows["Max drawdown"][:2] == [f"{-100 * one['metrics']['max_drawdown']:.2f}%" for one in (slow, fast)]
     assert rows["Growth over the market"][0] == f"{100 * slow['luck']['excess_per_year']['value']:+.2f}%"
     assert [one["luck"]["trials"] for one in found["runs"]][:2] == [2, 2], "the look at other symbols is none at theirs"
     bought = slow["trades"][0]
