@@ -41,12 +41,8 @@ def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     mapping or a preset that one of them did not keep at all is one setting."""
     was, now = dict(_flat(before, now)), dict(_flat(now, before))
     names = dict.fromkeys((*was, *now))
-    lacking = {name: None if "." in name else NOT_RECORDED for name in names}
-    return [
-        {"setting": name, "before": (lacking | was)[name], "now": (lacking | now)[name]}
-        for name in names
-        if was.get(name) != now.get(name)
-    ]
+    apart = ((name, None if "." in name else NOT_RECORDED) for name in names if was.get(name) != now.get(name))
+    return [{"setting": name, "before": was.get(name, lacks), "now": now.get(name, lacks)} for name, lacks in apart]
 
 
 def _flat(settings: Mapping[str, Any], other: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

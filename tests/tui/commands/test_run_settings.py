@@ -160,7 +160,9 @@ def test_a_run_is_repeated_from_its_journal_and_what_differs_is_said(
     assert (apart.code, apart.json["same"]) == (1, False)
     assert [one["setting"] for one in apart.json["settings"]] == ["data_fingerprint"]
     text = run("rerun", "one")
-    assert text.code == 1 and "data_fingerprint: " in text.out and text.out.rstrip().endswith("Result: it differs")
+    assert (
+        text.code == 1 and "fingerprint of the data: " in text.out and text.out.rstrip().endswith("Result: it differs")
+    )
     assert run("rerun", "nothing").code == 65
 
 
