@@ -170,14 +170,14 @@ def _judged(part: str, figures: Row, bounds: Bounds) -> Row:
     """A part with its bounds, and those that it missed in words. A figure that is not known misses its bound."""
     limits = {name: getattr(bounds, name) for name in Bounds.model_fields}
     stated = {name: float(limit) for name, limit in limits.items() if limit is not None}
-    return {"part": part, **figures, "bounds": stated, "missed": list(_missed(part, figures, limits))}
+    return {"part": part, **figures, "bounds": stated, "missed": list(_missed(part, figures, stated))}
 
 
-def _missed(part: str, figures: Mapping[str, Any], limits: Mapping[str, Decimal | None]) -> Iterator[str]:
+def _missed(part: str, figures: Mapping[str, Any], limits: Mapping[str, float]) -> Iterator[str]:
     for bound, figure in BOUNDS.items():
-        if limits[bound] is None:
+        if bound not in limits:
             continue
-        limit, value = float(limits[bound]), figures[figure]
+        limit, value = limits[bound], figures[figure]
         if value is None or (value < limit if bound == "min_return" else value > limit):
             shown = "not known" if value is None else rehearsal_figure(figure, value)
             yield f"{part} {bound}: the {figure} is {shown}, {rehearsal_bound(figure, limit)} is wanted"
