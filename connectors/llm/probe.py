@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -16,14 +15,13 @@ from engine.domain.model_call import (
     Message,
     ModelFailure,
     ModelRequest,
-    ModelResult,
     ModelSettings,
-    Trial,
 )
 from engine.ports import LanguageModel
 
 CONTEXTS = (4_000, 12_000, 32_000)
 """Tokens, about, of the prompts whose first line is asked about; presets send up to 10,000."""
+_READY = "Answer with the word ready."
 _SYMBOL = "QZXW"
 _SESSIONS = ("2024-01-02", "2024-01-03", "2024-01-04")
 _CHART = ChartSpec(
@@ -41,7 +39,7 @@ async def probe(model: LanguageModel) -> Capabilities:
     Raises CredentialsRefused where the key is refused.
     """
     pieces: list[str] = []
-    first = await model.answer(_question("word", "Answer with the word ready.", ()), pieces.append)
+    first = await model.answer(_question("word", _READY), pieces.append)
     failure = first.failure
     if first.answer is not None and not isinstance(first.answer.get("word"), str):
         failure = ModelFailure(FailureKind.MALFORMED, f"asked for a word under `word`, it answered {first.text[:80]!r}")
@@ -66,51 +64,34 @@ async def trial(model: RemoteModel) -> Capabilities:
     found = await probe(model)
     if found.failure is not None:
         return found
-    results = [await model.answer(_question("word", "What is 17 times 23, less 90? Answer with the number.", ()))]
-    thinks = results[0].usage.reasoning_tokens > 0 or "</think" in results[0].text.lower()
+    product = await model.answer(_question("word", "What is 17 times 23, less 90? Answer with the number."))
     model.by_tool = True
-    results.append(await model.answer(_question("word", "Answer with the word ready.", ())))
+    tool = await model.answer(_question("word", _READY))
     model.by_tool = False
-    calls_tools = any(TOOL_CALL in note for note in results[-1].notes)
-    context, counted = 0, None
+    results, context, counted = [product, tool], 0, None
     for size in CONTEXTS:
-        request = _question("word", "\n".join(_haystack(size)), ())
+        needle, lines = f"quarz{size}", [f"Line {number} is about nothing." for number in range(size // 7)]
+        text = "\n".join([f"The word is {needle}.", *lines, "Which word does the first line name?"])
+        request = _question("word", text)
         results.append(await model.answer(request))
-        if not _found(results[-1], size):
+        if re.sub(r"\W", "", str((results[-1].answer or {}).get("word", ""))).lower() != needle:
             break
         context = size
         if results[-1].usage.counted:
             counted = results[-1].usage.input_tokens / model.estimated_tokens(request)
     costs = [result.cost for result in results]
-    cost = None if None in costs else sum((one for one in costs if one is not None), Decimal(0))
-    told = Trial(
-        thinks=thinks,
-        calls_tools=calls_tools,
+    return replace(
+        found,
+        thinks=product.usage.reasoning_tokens > 0 or "</think" in product.text.lower(),
+        calls_tools=any(TOOL_CALL in note for note in tool.notes),
         context=context,
         counted=counted,
         limits=dict(model.limits),
-        cost=cost,
+        cost=None if None in costs else sum((one for one in costs if one is not None), Decimal(0)),
     )
-    return replace(found, tried=told)
 
 
-def _haystack(size: int) -> Iterator[str]:
-    """The lines of a prompt of a number of tokens, about, whose first one holds a word to be found."""
-    yield f"The word is {_needle(size)}."
-    yield from (f"Line {number} is about nothing." for number in range(size // 7))
-    yield "Which word does the first line name?"
-
-
-def _needle(size: int) -> str:
-    return f"quarz{size}"
-
-
-def _found(result: ModelResult, size: int) -> bool:
-    said = "" if result.answer is None else str(result.answer.get("word", ""))
-    return re.sub(r"\W", "", said).lower() == _needle(size)
-
-
-def _question(key: str, text: str, charts: tuple[ChartSpec, ...]) -> ModelRequest:
+def _question(key: str, text: str, charts: tuple[ChartSpec, ...] = ()) -> ModelRequest:
     return ModelRequest(
         purpose="probe",
         symbol=_SYMBOL,

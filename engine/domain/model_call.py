@@ -346,7 +346,14 @@ class Capabilities:
     reports_usage: an answer came with its tokens counted.
     latency: seconds until the first answer was complete.
     failure: the reason why the first question failed, or None.
-    tried: what else it was tried for, None where it was not.
+
+    The rest is of a trial at length alone:
+    thinks: it thought before it answered.
+    calls_tools: it answered by a tool when it was given one.
+    context: tokens, about, of the longest prompt of which it read the first line; None where it was not tried.
+    counted: the part of these tokens that the service counted; None where it counts none.
+    limits: requests and tokens a minute that its headers told.
+    cost: of all its questions, USD; None where it is not known.
     """
 
     enforces_schema: bool = False
@@ -355,27 +362,12 @@ class Capabilities:
     reports_usage: bool = False
     latency: float = 0.0
     failure: ModelFailure | None = None
-    tried: Trial | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """The findings of a trial of a model's service at length.
-
-    thinks: it thought before it answered.
-    calls_tools: it answered by a tool when it was given one.
-    context: tokens, about, of the longest prompt of which it read the first line.
-    counted: the part of these tokens that the service counted; None where it counts none.
-    limits: requests and tokens a minute that its headers told.
-    cost: of all its questions, USD; None where it is not known.
-    """
-
-    thinks: bool
-    calls_tools: bool
-    context: int
-    counted: float | None
-    limits: Mapping[str, int]
-    cost: Decimal | None
+    thinks: bool = False
+    calls_tools: bool = False
+    context: int | None = None
+    counted: float | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
+    cost: Decimal | None = None
 
 
 class ModelKind(StrEnum):

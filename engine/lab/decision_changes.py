@@ -352,67 +352,45 @@ def _use(now: Trail | None) -> ModelUse:
     return use_of(() if now is None else now.answers)
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean over `count` decisions with its 95 % interval, None where there are too few sessions."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    count: int
+Worth = dict[str, Any]
+"""The worth of an input over several decisions, a row. `without` names the input; the means, each with its 95 %
+interval (None where there are too few sessions) and its `count`, are `changed`, the share of decisions that come out
+otherwise without it, `mean_change`, the absolute change of the signed size in percent of the portfolio, and
+`return_effect`, of leaving it out on the next session's return, a fraction of the portfolio."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputWorth:
-    """The worth of an input over several decisions.
-
-    without: the input.
-    changed: share of decisions that come out otherwise without it.
-    mean_change: absolute change of the signed size, in percent of the portfolio.
-    return_effect: of leaving it out on the next session's return, a fraction of the portfolio.
-    """
-
-    without: str
-    changed: Mean
-    mean_change: Mean
-    return_effect: Mean
-
-
-def input_worths(decisions: Sequence[Attributed]) -> tuple[InputWorth, ...]:
+def input_worths(decisions: Sequence[Attributed]) -> list[Worth]:
     """A row per input and character, in the order in which they come."""
-    names = dict.fromkeys(effect.without[0] for one in decisions for effect in (*one.inputs, *one.characters))
-    return tuple(_worth(name, decisions) for name in names)
+    pairs: dict[str, list[tuple[Effect, float | None]]] = {}
+    for one in decisions:
+        for effect in (*one.inputs, *one.characters):
+            pairs.setdefault(effect.without[0], []).append((effect, one.effect_on_return(effect)))
+    return [_worth(name, own) for name, own in pairs.items()]
 
 
-def _worth(name: str, decisions: Sequence[Attributed]) -> InputWorth:
-    pairs = [
-        (one, effect) for one in decisions for effect in (*one.inputs, *one.characters) if effect.without == (name,)
-    ]
-    return _worth_of(name, [effect for _, effect in pairs], [one.effect_on_return(effect) for one, effect in pairs])
-
-
-def input_sensitivity(name: str, arms: Sequence[Redecided]) -> InputWorth:
+def input_sensitivity(name: str, arms: Sequence[Redecided]) -> Worth:
     """The worth of an input by the redecisions with it altered, abstentions left out."""
     effects = [_effect(arm, then) for arm in arms for then in _recorded(arm)]
-    effects = [one for one in effects if not (one.then.abstained or (one.now is not None and one.now.abstained))]
-    return _worth_of(name, effects, [None] * len(effects))
+    told = [one for one in effects if not (one.then.abstained or (one.now is not None and one.now.abstained))]
+    return _worth(name, [(one, None) for one in told])
 
 
-def _worth_of(name: str, effects: Sequence[Effect], returns: Sequence[float | None]) -> InputWorth:
-    sessions = [one.then.key.session for one in effects]
-    return InputWorth(
-        without=name,
-        changed=_mean([float(one.changed) for one in effects], sessions),
-        mean_change=_mean([float(abs(one.change)) for one in effects], sessions),
-        return_effect=_mean(returns, sessions),
-    )
+def _worth(name: str, effects: Sequence[tuple[Effect, float | None]]) -> Worth:
+    sessions = [one.then.key.session for one, _ in effects]
+    return {
+        "without": name,
+        "changed": _mean([float(one.changed) for one, _ in effects], sessions),
+        "mean_change": _mean([float(abs(one.change)) for one, _ in effects], sessions),
+        "return_effect": _mean([returned for _, returned in effects], sessions),
+    }
 
 
-def _mean(values: Sequence[float | None], sessions: Sequence[date]) -> Mean:
+def _mean(values: Sequence[float | None], sessions: Sequence[date]) -> dict[str, float | None]:
     known = [(value, day) for value, day in zip(values, sessions, strict=True) if value is not None]
     if not known:
-        return Mean(None, None, None, 0)
+        return {"mean": None, "low": None, "high": None, "count": 0}
     days = sorted({day for _, day in known})
     groups = np.array([days.index(day) for _, day in known], dtype=np.intp)
     floats = np.array([value for value, _ in known])
-    return Mean(float(floats.mean()), *mean_interval(floats, groups), len(known))
+    low, high = mean_interval(floats, groups)
+    return {"mean": float(floats.mean()), "low": low, "high": high, "count": len(known)}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import ConfigError, PaperdeskError
+from engine.reports.table import plain
 from engine.settings import places
 from tui.settings.invocation import Invocation, command
 from tui.text.console import plain_characters, show_document, standard_output
@@ -113,18 +114,17 @@ def _trial_lines(document: Mapping[str, Any], spec: str) -> Iterator[str]:
     yield standard_output().bold(spec)
     limits = {f"{name} a minute": most for name, most in found.get("limits", {}).items()}
     shown = {name.replace("_", " "): one for name, one in found.items() if name != "limits"} | limits
-    yield from facts([(f"{name}  ", _in_words(value)) for name, value in shown.items()], standard_output().width, 20)
+    pairs = [(f"{name}  ", "unknown" if one is None else _figure(one)) for name, one in shown.items()]
+    yield from facts(pairs, standard_output().width, 20)
     if document["written"]:
-        yield ""
-        yield f"written into {document['file']}:"
-        yield f"[endpoints.{spec.partition(':')[0]}]"
+        yield from ("", f"written into {document['file']}:", f"[endpoints.{spec.partition(':')[0]}]")
         yield from (f"{name} = {str(value).lower()}" for name, value in document["written"].items())
 
 
-def _in_words(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "unknown", True: "yes", False: "no"}[value]
-    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+def _figure(value: Any) -> str:
+    if isinstance(value, bool | str):
+        return plain(value)
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
 
 
 def _findings(invocation: Invocation, connect: bool) -> Iterator[Finding]:

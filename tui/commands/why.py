@@ -174,7 +174,7 @@ def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mappi
     with invocation.records(decisions=True) as records:
         made = decided(records, symbol, session)
         wanted = replace(AS_IT_WAS, **changes)
-        agree(services, redecision_forecast(services, records.required, made, wanted), yes)
+        agree(services, redecision_forecast(services, records.required, [(made, wanted)]), yes)
         with within_day(services) as within:
             done = redecide(within, records.required, made, wanted)
         document = redecision_document(records, done, known_closes(services, records, (done.symbol,)))

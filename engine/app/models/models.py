@@ -656,6 +656,6 @@ def endpoint_values(config: Config, spec: ModelSpec, capabilities: Capabilities)
     """The values of a model's endpoint that a trial at length has found out."""
     own = config.endpoints.get(spec.provider, EndpointConfig())
     values: dict[str, bool | int] = {"vision": capabilities.sees}
-    if capabilities.tried is not None and capabilities.tried.thinks and spec.kind is ModelKind.ENDPOINT:
+    if capabilities.thinks and spec.kind is ModelKind.ENDPOINT:
         values["thinking_tokens"] = own.thinking_tokens or THINKING
     return values

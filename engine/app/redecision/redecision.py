@@ -44,7 +44,7 @@ from engine.domain.market import Symbol
 from engine.domain.model_call import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.domain.run import RunKind, RunOutcome, RunSpec, Trial, TrialKind
 from engine.errors import BudgetReached, DataError, MalformedData, MissingData
-from engine.journal.entries import RunEntry
+from engine.journal.entries import RunEntry, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.lab.altered_inputs import altered
@@ -109,10 +109,7 @@ async def _decided_again(
     services: Services, turns: RecordedTurns, decisions: Sequence[Decision], changes: Changes
 ) -> Redecided:
     reader, key = turns.reader, decisions[0].key
-    run = reader.run(key.run)
-    before = [trail(reader, made.key) for made in decisions]
-    recorded = altered(await turns.of(key), changes.altered)
-    decider = decider_of(services, reader, run, before, changes=changes, market=recorded.inputs.market)
+    run, before, recorded, decider = await _before(services, turns, decisions, changes)
     preset, models, notes = decider.preset, decider.models, tuple[str, ...]()
     async with aclosing(models):
         again = await decider.decide(recorded, key.symbol)
@@ -130,24 +127,25 @@ async def _decided_again(
     )
 
 
+async def _before(
+    services: Services, turns: RecordedTurns, decisions: Sequence[Decision], changes: Changes
+) -> tuple[RunEntry, Sequence[Trail], RecordedTurn, Decider]:
+    """The run of decisions, their trails, their turn as it is changed, and who decides it again."""
+    reader, key = turns.reader, decisions[0].key
+    run, before = reader.run(key.run), [trail(reader, made.key) for made in decisions]
+    recorded = altered(await turns.of(key), changes.altered)
+    decider = decider_of(services, reader, run, before, changes=changes, market=recorded.inputs.market)
+    return run, before, recorded, decider
+
+
 def redecision_forecast(
-    services: Services,
-    reader: JournalReader,
-    decisions: Sequence[Decision],
-    changes: Changes = AS_IT_WAS,
+    services: Services, reader: JournalReader, questions: Sequence[Question], how: str = ""
 ) -> Forecast | None:
-    """An estimate of what `redecide` will ask, the rules answering what is not recorded; None where nobody is asked who
-    might charge for it. Raises as `redecide` does."""
-    key = decisions[0].key
-    title = f"Forecast for deciding {key.symbol} of {key.session} again:"
-    return redecisions_forecast(services, reader, [(decisions, changes)], title)
-
-
-def redecisions_forecast(
-    services: Services, reader: JournalReader, questions: Sequence[Question], title: str
-) -> Forecast | None:
-    """The same of `redecide_all`. A question that several of them ask is counted each time."""
-    services = unpaid(services)
+    """An estimate of what `redecide_all` will ask, the rules answering what is not recorded; None where nobody is asked
+    who might charge for it. A question that several of them ask is counted each time. Raises as `redecide` does."""
+    services, key = unpaid(services), questions[0][0][0].key
+    times = len({id(decisions) for decisions, _ in questions})
+    what = f"{key.symbol} of {key.session}" if times == 1 else f"{times} times"
     turns, tally = RecordedTurns(services, reader), Counter[tuple[str, str]]()
     specs: dict[str, ModelSpec] = {}
 
@@ -156,6 +154,7 @@ def redecisions_forecast(
             specs.update(await _rehearsed(services, turns, decisions, changes, tally))
 
     asyncio.run(rehearse())
+    title = f"Forecast for deciding {what} again{how}:"
     return rehearsed_forecast(services, tally, specs, title) if tally else None
 
 
@@ -167,12 +166,10 @@ async def _rehearsed(
     tally: Counter[tuple[str, str]],
 ) -> Mapping[str, ModelSpec]:
     """Decide again with rehearsed models and count what they are asked; the model of each agent."""
-    reader, key, config = turns.reader, decisions[0].key, services.config
+    config = services.config
     if replays(changes.model) or config.models.replay == ReplayMode.REPLAY_ONLY:
         return {}
-    before = [trail(reader, made.key) for made in decisions]
-    turn = altered(await turns.of(key), changes.altered)
-    decider = decider_of(services, reader, reader.run(key.run), before, changes=changes, market=turn.inputs.market)
+    _, _, turn, decider = await _before(services, turns, decisions, changes)
     models = decider.models
     specs = {agent: parse_model_spec(model.spec, config.endpoints) for agent, model in models.models.items()}
     async with aclosing(models):
@@ -188,7 +185,7 @@ async def _rehearsed(
             rehearsed = {
                 agent: masked(played.get(model.spec, model), models.mask) for agent, model in models.models.items()
             }
-            await replace(decider, models=replace(models, models=rehearsed)).decide(turn, key.symbol)
+            await replace(decider, models=replace(models, models=rehearsed)).decide(turn, decisions[0].key.symbol)
     return specs
 
 
@@ -247,12 +244,8 @@ def sample(records: Records, symbol: Symbol | None, most: int, seed: int) -> lis
 def attribution_forecast(services: Services, records: Records, occasions: Sequence[Decisions]) -> Forecast | None:
     """An estimate of what `attribute` will ask; None where nobody is asked who might charge for it. Raises as
     `redecide` does."""
-    key = occasions[0][0].key
-    title = f"Forecast for deciding {key.symbol} of {key.session} again without each input:"
-    if len(occasions) > 1:
-        title = f"Forecast for deciding {len(occasions)} times again without each input:"
     questions = [one for decisions in occasions for one in _arms(services, records, decisions)[0]]
-    return redecisions_forecast(services, records.required, questions, title)
+    return redecision_forecast(services, records.required, questions, " without each input")
 
 
 def attribute(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import asdict
 
 from engine.app.records.desk_journal import run_lock
 from engine.app.redecision.decider import RecordedTurns
@@ -51,14 +50,14 @@ def keep_sensitivity(
     meter = CostMeter("")
     for one in (two.now for arm in done for two in arm.comparisons):
         meter.add(use_of(() if one is None else one.answers))
-    moved = [row.changed.mean for row in rows if row.without != TICKERS and row.changed.mean is not None]
+    moved = [row["changed"]["mean"] for row in rows if row["without"] != TICKERS and row["changed"]["count"]]
     told = {
         "run": run,
         "label": done[-1].label,
         "sample": len(occasions),
         "seed": seed,
         "inputs": [
-            {"input": row.without, "moved": asdict(row.changed), "mean_change": asdict(row.mean_change)} for row in rows
+            {"input": row["without"], "moved": row["changed"], "mean_change": row["mean_change"]} for row in rows
         ],
         "verdict": None if not moved else "made" if any(moved) else "recalled",
         "model": row_json.fields(meter.use, "calls", "cached_calls", "cost"),

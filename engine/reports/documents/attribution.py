@@ -34,7 +34,7 @@ def run_attribution_document(records: Records, attributions: Sequence[Attributio
         "sample": len(attributions),
         "seed": seed,
         **_decider(attributions),
-        "inputs": [row_json.fields(one) for one in input_worths(decisions)],
+        "inputs": input_worths(decisions),
         "decisions": [_attributed(one) for one in decisions],
         "model": _use(decisions),
     }

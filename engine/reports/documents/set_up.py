@@ -121,7 +121,7 @@ def _capabilities(result: Capabilities | PaperdeskError) -> Row:
         "enforces_schema": result.enforces_schema,
         "vision": result.sees,
         **row_json.fields(result, "streams", "reports_usage", "latency"),
-        **({} if result.tried is None else row_json.fields(result.tried, *TRIED)),
+        **({} if result.context is None else row_json.fields(result, *TRIED)),
     }
 
 
