@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from engine.domain.market import Exchange, Exchanges, parse_symbol
 from engine.domain.model_call import VENDORS, ModelKind, parse_model_spec
 from engine.domain.run import TradingMode
 from engine.errors import ConfigError, UsageError
+from engine.program_files import program_text
 from engine.settings.config_sources import read_sources
 from engine.settings.values import AgentSettings, complaint
 
@@ -315,20 +317,9 @@ class EndpointConfig(_Section):
     """Tokens that a model may think beside its answer; none: 6144 at a vendor, else 0."""
 
 
-BUILT_IN: Mapping[str, Mapping[str, Any]] = {
-    "ollama": {"base_url": "http://127.0.0.1:11434/v1", "local": True},
-    "lmstudio": {"base_url": "http://127.0.0.1:1234/v1", "local": True},
-    "vllm": {"base_url": "http://127.0.0.1:8000/v1", "local": True},
-    **{
-        name: {"base_url": address, "key_env": variable, "vision": sees, "thinking_tokens": THINKING}
-        for name, address, variable, sees in (
-            ("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", False),
-            ("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", False),
-            ("google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", True),
-            ("xai", "https://api.x.ai/v1", "XAI_API_KEY", True),
-        )
-    },
-}
+BUILT_IN: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    program_text(Path(__file__).with_name("built_in_endpoints.toml"))
+)
 """Endpoints that need no configuration; an `[endpoints.NAME]` changes single values of one."""
 
 

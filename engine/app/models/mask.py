@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from calendar import day_name, month_name
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
 from math import log
+from pathlib import Path
 from typing import Any
 
 from engine.agents.agent import PROMPTS
@@ -57,10 +59,8 @@ _DIGITS = ("1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8")
 _FACTORS = [Decimal(f"{digits}e{power}") for power in range(-7, 8) for digits in _DIGITS]
 """Factors whose inverse is a decimal number too."""
 _FACTORS_OF_OTHERS = [factor for factor in _FACTORS if Decimal("0.1") < factor < Decimal("0.7") or 1.5 < factor < 10]
-_ACRONYMS = (
-    "ai api cagr ceo cfo coo cpi ema eps etf eu fda fed fomc gaap gdp ipo it ppi roe roi s&p sec sma uk us usa usd yoy "
-    "abstain bn mn parameters trn"
-)
+_TABLE = tomllib.loads(program_text(Path(__file__).with_name("mask.toml")))
+_TELLS = {name: re.compile("|".join(every), re.IGNORECASE) for name, every in _TABLE["tells"].items()}
 _MONTHS = month_name[1:]
 _LONG = "|".join(f"{name}|{name.upper()}|{name.lower() if len(name) > 5 else name}" for name in _MONTHS)
 _SHORT = "|".join(f"{name[:3]}|{name[:3].upper()}" for name in _MONTHS)
@@ -89,35 +89,8 @@ _WORD = rf"(?P<word>(?<![\w$])(?:[a-z]|(?<![.,])\d){{0,5}}{_CAPITAL}[\w&]*)"
 _HANDLE = re.compile(r"(?:[DIRS]\d+|Q[1-4]|\d+[A-Z]{1,3})$")
 """The number of a memory, by its layer, a quarter, or a number with its unit."""
 _FENCE = re.compile(r"^<<<(\w+)\n(.*?)\n\1>>>$", re.DOTALL | re.MULTILINE)
-_NO_PRICE = re.compile(
-    r"(?:\b(?:RSI|KDJ)(?: ?\(?14\)?)?(?:,? 14 sessions)?|\b(?:cash|value|gain|weight|confidence|importance|score|sales|"
-    r"revenues?|income|rate|index|yield|ratio|overbought|oversold|threshold|percent|pct|fraction)\b)(?:(?!\b(?:clos|price|open|high|low))[^.;,\d\n]){0,20}$"
-    r"|(?<![\w&])[KDJ](?: at| is| of|:| =)? $|\b[SE]?MA ?\(?$",
-    re.IGNORECASE,
-)
-_IN_PRICES = re.compile(
-    r"\b(?:MACD|signal|histogram|ATR\)?|true range)(?: line)?(?: ?\([\d, ]+\))?(?:,? 14 sessions)?[^.;,\d\n]{0,14}$",
-    re.IGNORECASE,
-)
-_NAMED_PRICE = re.compile(
-    r"\b(?:price|clos(?:e|es|ed|ing)|targets?|stop|support|resistance|(?P<near>level|near|at|above|below|around|to))\b"
-    r"[^.;,\d\n]{0,12}$",
-    re.IGNORECASE,
-)
-_MONEY = r"(?:[$€£¥]|\b(?:USD|EUR|GBP|JPY|dollars?|euros?))"
-_MONEY_BEFORE = re.compile(rf"{_MONEY}\s?(?:[\d.,]+\s?(?:[-–]|to|and|or)\s?)?$", re.IGNORECASE)
-_MONEY_AFTER = re.compile(rf"\s?(?:{_MONEY}|apiece)", re.IGNORECASE)
-_PER_SHARE = re.compile(r"\s?(?:a|per) share", re.IGNORECASE)
 _MOST = 10_000
 """An amount of money above it is no price, unless those of the symbol are as high or it is called one."""
-_UNIT = re.compile(
-    r"\s?(?:%|percent|per cent|points?|basis|[tbm]r?illion|thousand|[kmbt]n?\b|can be spent|sessions?\b|days?\b|of \d"
-    r"|(?:st|nd|rd|th)\b)",
-    re.IGNORECASE,
-)
-_PRICED = re.compile("open|high|low|close|SMA|band|MACD", re.IGNORECASE)
-_COUNTED = re.compile(r"shares|quantity|volume", re.IGNORECASE)
-_SHARES = re.compile(r"(?:\bshares held|\bvolume):? $", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,7 +310,7 @@ class _Masking:
         """A field; a number is what it were in a text after its name."""
         if self._level < PRICES or isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.unmasked(value)
-        priced = partial(self._priced, column=key if _COUNTED.search(key) else None, back=True)
+        priced = partial(self._priced, column=key if _TELLS["counted"].search(key) else None, back=True)
         number = float(re.sub(_NUMBER, priced, f"{key.replace('_', ' ')}: {value}").rpartition(" ")[2])
         return int(number) if isinstance(value, int) and number.is_integer() else number
 
@@ -469,11 +442,11 @@ class _Masking:
         if other and column is None and not low / 2 <= as_traded(bearer) <= high * 2:
             bearer, span = other, (0.0, 0.0)
         times, places = self._mask.factor(bearer), len(text.partition(".")[2])
-        if _COUNTED.search(column or "") or _SHARES.search(before) or after.startswith(" shares"):
+        counted = _TELLS["counted"].search(column or "") or _TELLS["counted_before"].search(before)
+        priced = column is None and _is_price(as_traded(bearer), places, before, after, span)
+        if counted or after.startswith(" shares"):
             times = 1 / times
-        elif not (
-            _PRICED.search(column) if column is not None else _is_price(as_traded(bearer), places, before, after, span)
-        ):
+        elif not (priced or (column and _TELLS["priced"].search(column))):
             return text
         if back:
             sent = (self._prices.get((one, text)) for one in (bearer, other))
@@ -504,17 +477,17 @@ def _is_price(value: float, places: int, before: str, after: str, span: tuple[fl
     """True for a number of so many decimal places that is a price, or a difference of prices, by its size and the words
     around it; `span` is from the symbol's lowest to its highest, both 0 where they are not known."""
     low, high = span
-    if _PER_SHARE.match(after):
+    if _TELLS["per_share"].match(after):
         return True
-    if _NO_PRICE.search(before):
+    if _TELLS["no_price"].search(before):
         return False
-    if places and _IN_PRICES.search(before):
+    if places and _TELLS["in_prices"].search(before):
         return value < high
-    near, named = low / 2 <= value <= high * 2, _NAMED_PRICE.search(before)
-    money = _MONEY_BEFORE.search(before) or _MONEY_AFTER.match(after)
+    near, named = low / 2 <= value <= high * 2, _TELLS["named_price"].search(before)
+    money = _TELLS["money_before"].search(before) or _TELLS["money_after"].match(after)
     if after[:1] in ("k", "K"):
         return near and bool(money or named)
-    if _UNIT.match(after):
+    if _TELLS["unit"].match(after):
         return False
     surely = named is not None and not named["near"]
     if money:
@@ -592,6 +565,6 @@ def _back() -> re.Pattern[str]:
 def _vocabulary() -> frozenset[str]:
     """Words that are no names, in lower case: of our prompts, of the rules, of the calendar."""
     words, prompts = lexicon(), (program_text(file) for file in PROMPTS.glob("*.md"))
-    written = re.findall(r"[a-z][a-z&]*", " ".join((*prompts, *month_name, *day_name, _ACRONYMS)).lower())
+    written = re.findall(r"[a-z][a-z&]*", " ".join((*prompts, *month_name, *day_name, _TABLE["acronyms"])).lower())
     known = (words.weights, words.moves, words.things, words.negators, words.failing, words.modals, common_words())
     return frozenset(written).union(*known)
