@@ -429,7 +429,7 @@ def test_an_agent_without_a_usable_answer_harms_itself_alone(run: Run, traders: 
 
 
 def test_an_agent_that_is_late_abstains(run: Run, traders: Traders, monkeypatch: pytest.MonkeyPatch) -> None:
-    places.config_file().write_text("[models.arena]\ntimeout = 0.2\n")
+    places.config_file().write_text("[models.arena]\ntimeout = 1.0\n")
     traders.trouble = lambda number, body: Hang() if body["model"] == "m2" else None
     done = run("arena", "--agents", "table.toml", "--days", "1", "--json", "--yes")
     assert done.code == 0 and sum(done.json["agents"][1]["abstentions"].values()) == 5

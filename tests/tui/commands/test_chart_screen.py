@@ -312,6 +312,7 @@ async def test_trades_and_decisions_are_on_the_bars(desk: Path, in_summer: None)
         chart.action_move(0)
         chart.action_move(data.days.index(made[-1].key.session) + 1 - len(data))
         await pilot.press("left", "right")
+        await until(pilot, lambda: pilot.app.screen.chart.decision() is not None)  # type: ignore[attr-defined]
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen))
         await pilot.press("escape", "v")
