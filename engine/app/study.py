@@ -151,7 +151,7 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
     study, now, jobs = read_study(file), services.clock.now(), dict[str, Job]()
     path, fewer = file.resolve(), False
     # Two files of one name are two studies.
-    folder = places.study_folder(f"{file.stem}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}")
+    folder = places.study_folder(f"{path.stem}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}")
     for preset, strategy, model, mask in _deciding(services, file, study):
         for symbols, window, seed in product(study.traded, study.windows, study.seeds or (services.config.desk.seed,)):
             spec = RunSpec(
@@ -174,7 +174,7 @@ def prepare_study(services: Services, file: Path) -> PreparedStudy:
             fewer = fewer or len(own) < study.repeats
             jobs |= {job.spec.run: job for job in own}
     return PreparedStudy(
-        name=file.stem,
+        name=path.stem,
         file=path,
         folder=folder,
         light=study.light,

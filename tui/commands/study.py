@@ -48,7 +48,8 @@ def study_command(
     Keys of [study]: presets and strategies (either or both), models, masks, symbols (a run each) or portfolios (lists
     of symbols), windows = [[FROM, TO], ...], seeds, repeats, and light = false for whole runs with baselines. Called
     again, it plays the runs that are not there yet, after Ctrl-C too; finished ones are not run again unless their
-    settings, your code or the program has changed. list shows all studies.
+    settings, your code or the program has changed. list shows all studies: study, file, runs, done, and of these
+    without_figures.
 
     \b
     Columns (csv, and rows of json):
@@ -68,12 +69,14 @@ def study_command(
       past_cutoff          whether the whole window is later than that
       fingerprint          SHA-256 of decisions, trades and equity
       note                 why a run has no figures
+      settings             everything that decided the run (json)
 
     \b
     Pairs (json), every two on the same symbols and window:
       first, other         name, model and mask of each, means of their seeds
       mean, low, high      other less first, a day, 95 % interval
-      distinguishable, sessions_needed
+      sessions, distinguishable, sessions_needed
+                           compared; whether 0 is outside the interval; needed for that
       p, adjusted          of "other is not better", alone and in the family
       superior             the same of the best that is held against first
       discovery            counted over symbols and windows

@@ -324,6 +324,9 @@ def test_two_files_of_one_name_are_two_studies(run: Run, paperdesk_home: Path, t
     stored = [stored_study(listed[file])["rows"] for file in files]
     ids = [[row["run"] for row in rows] for rows in stored]
     assert ids == [[row["run"] for row in rows] for rows in played] and ids[0] != ids[1]
+    (link := tmp_path / "link.toml").symlink_to(files[0])
+    run("study", str(link))
+    assert len(run("study", "list", "--json").json["studies"]) == 2
 
 
 def test_a_window_without_sessions_is_a_row_with_a_note(run: Run, paperdesk_home: Path, tmp_path: Path) -> None:
