@@ -11,7 +11,7 @@ from typing import Any
 from connectors.llm.answer_json import as_instruction, is_closed
 from connectors.llm.endpoint import refuses_schema
 from connectors.llm.paid_results import StoredBatch
-from connectors.llm.remote_model import CLOCKS_APART, TIER, Images, OnDelta, RemoteModel, Reply, used, with_calls
+from connectors.llm.remote_model import CLOCKS_APART, TIER, Images, OnDelta, Received, RemoteModel, Reply, used
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from engine.domain.model_call import ModelRequest, beginning
 from engine.errors import ConfigError
@@ -91,12 +91,6 @@ class AnthropicModel(RemoteModel):
         elif tier is not None:
             notes.append(f"tier {tier} not sent: {self._endpoint.provider} has none of that name")
 
-    async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
-        return await self._received(parameters, timeout, lambda text: None)
-
-    async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
-        return await self._received({**parameters, "stream": True}, timeout, on_delta)
-
     async def send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]]) -> str:
         """Send the calls."""
         requests = [{"custom_id": name, "params": line} for name, line in lines.items()]
@@ -128,7 +122,6 @@ class AnthropicModel(RemoteModel):
         return replies
 
     async def _received(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
-        """A reply, whole or in pieces, whichever comes."""
         got = _Received(on_delta)
         async with self._client.messages.with_streaming_response.create(**parameters, timeout=timeout) as response:
             self._endpoint.limiter.heed(response.headers)
@@ -149,13 +142,7 @@ def _marked(system: str) -> list[dict[str, Any]]:
 
 
 @dataclass(slots=True)
-class _Received:
-    """The content of a reply, of one piece or of many."""
-
-    on_delta: OnDelta
-    text: str = ""
-    calls: dict[int, str] = field(default_factory=dict)
-    stop_reason: str | None = None
+class _Received(Received):
     stop_details: Any = None
     usage: dict[str, Any] = field(default_factory=dict)
 
@@ -173,9 +160,9 @@ class _Received:
             case {"type": "content_block_start", "index": int(index), "content_block": block}:
                 self.add_block(index, block)
             case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}:
-                self._add_text(text_of(text))
+                self.add_text(text_of(text))
             case {"type": "content_block_delta", "index": int(index), "delta": {"partial_json": str(said)}}:
-                self._add_call(index, said)
+                self.add_call(index, said)
             case {"type": "message_delta", "delta": Mapping() as delta}:
                 self.add_end(delta, event.get("usage"))
 
@@ -183,18 +170,9 @@ class _Received:
         """Add a part of the reply: text, or the input of a tool, which comes empty where it follows in pieces."""
         match block:
             case {"type": "tool_use", "input": Mapping() as given} if given:
-                self._add_call(index, text_of(given))
+                self.add_call(index, text_of(given))
             case Mapping():
-                self._add_text(text_of([block]))
-
-    def _add_text(self, text: str) -> None:
-        self.text += text
-        if text:
-            self.on_delta(text)
-
-    def _add_call(self, index: int, said: str) -> None:
-        self.calls[index] = self.calls.get(index, "") + said
-        self.on_delta(said)
+                self.add_text(text_of([block]))
 
     def add_end(self, part: Mapping[str, Any], usage: Any) -> None:
         """Add why it ended, and counts; later counts overwrite earlier ones."""
@@ -222,5 +200,5 @@ class _Received:
         if stop_reason == "refusal":
             why = self.stop_details.get("explanation") if isinstance(self.stop_details, Mapping) else None
             return Reply(text_of(why) or self.text, "refused", stop_reason, usage, written, tier)
-        text, called = with_calls(self.text, self.calls)
+        text, called = self.whole()
         return Reply(text, "cut off" if stop_reason in _CUT else "whole", stop_reason, usage, written, tier, called)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -18,10 +18,10 @@ from connectors.llm.remote_model import (
     BatchRefused,
     Images,
     OnDelta,
+    Received,
     RemoteModel,
     Reply,
     used,
-    with_calls,
 )
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, one_line, read_reply, text_of, token_count
 from connectors.llm.warm_prefixes import prefix_key
@@ -123,13 +123,10 @@ class OpenAIModel(RemoteModel):
         key = prefix_key(request.system) if self._at_vendor else None
         return {} if key is None else {"prompt_cache_key": key}
 
-    async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
-        return await self._received(parameters, timeout, lambda text: None)
-
-    async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
-        if self._takes_stream_usage:
-            parameters["stream_options"] = {"include_usage": True}
-        return await self._received({**parameters, "stream": True}, timeout, on_delta)
+    @property
+    def _streamed(self) -> Mapping[str, Any]:
+        usage = {"stream_options": {"include_usage": True}} if self._takes_stream_usage else {}
+        return {"stream": True, **usage}
 
     async def send_batch(self, key: str, lines: Mapping[str, Mapping[str, Any]]) -> str:
         """Upload the calls as a file, and make a batch of it."""
@@ -170,7 +167,6 @@ class OpenAIModel(RemoteModel):
         return replies
 
     async def _received(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
-        """A reply, whole or in pieces, whichever comes."""
         got = _Received(on_delta)
         completions = self._client.chat.completions.with_streaming_response
         async with completions.create(**parameters, timeout=timeout) as response:
@@ -185,14 +181,8 @@ class OpenAIModel(RemoteModel):
 
 
 @dataclass(slots=True)
-class _Received:
-    """The content of a reply, of one piece or of many."""
-
-    on_delta: OnDelta
-    text: str = ""
-    calls: dict[int, str] = field(default_factory=dict)
+class _Received(Received):
     refusal: str = ""
-    stop_reason: str | None = None
     usage: Any = None
     tier: str = ""
 
@@ -208,9 +198,7 @@ class _Received:
             raise ErrorReply(200, choice)
         part = choice.get("delta") or choice.get("message")
         if isinstance(part, Mapping):
-            if text := text_of(part.get("content")):
-                self.text += text
-                self.on_delta(text)
+            self.add_text(text_of(part.get("content")))
             self._add_calls(part.get("tool_calls"))
             self.refusal += text_of(part.get("refusal"))
         stopped = choice.get("finish_reason")
@@ -220,9 +208,7 @@ class _Received:
         for place, call in enumerate(calls if isinstance(calls, list) else ()):
             function, index = (call.get("function"), call.get("index")) if isinstance(call, Mapping) else (None, None)
             if isinstance(function, Mapping) and (said := text_of(function.get("arguments"))):
-                place = index if isinstance(index, int) else place
-                self.calls[place] = self.calls.get(place, "") + said
-                self.on_delta(said)
+                self.add_call(index if isinstance(index, int) else place, said)
 
     def reply(self) -> Reply:
         """The whole reply. Raises StreamCut where it has no end."""
@@ -241,5 +227,5 @@ class _Received:
         if self.refusal or stop_reason == "content_filter":
             return Reply(self.refusal or self.text, "refused", stop_reason, usage, written, self.tier)
         ending: Literal["cut off", "whole"] = "cut off" if stop_reason == "length" else "whole"
-        text, called = with_calls(self.text, self.calls)
+        text, called = self.whole()
         return Reply(text, ending, stop_reason, usage, written, self.tier, called)

@@ -342,13 +342,14 @@ class RemoteModel(ABC):
     def _parameters(self, request: ModelRequest, images: Images, notes: list[str]) -> dict[str, Any]:
         """Parameters of the vendor's call; `notes` gets a line for whatever is left out of them."""
 
-    @abstractmethod
-    async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
-        """Call for a reply in one piece; may raise any error of the package."""
+    @property
+    def _streamed(self) -> Mapping[str, Any]:
+        """Parameters of a call whose reply is streamed."""
+        return {"stream": True}
 
     @abstractmethod
-    async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
-        """Call for a streamed reply; may raise any error of the package."""
+    async def _received(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
+        """Call for a reply, which comes whole or in pieces; may raise any error of the package."""
 
     @abstractmethod
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
@@ -455,10 +456,11 @@ class RemoteModel(ABC):
         """Call once, streamed where there is a receiver and the model is not known to refuse it."""
         try:
             if call.on_delta is not None and self._streams:
-                reply = await self._stream(parameters, timeout, call.receive)
+                parameters |= self._streamed
+                reply = await self._received(parameters, timeout, call.receive)
                 call.begun, call.received = False, 0
                 return reply
-            reply = await self._complete(parameters, timeout)
+            reply = await self._received(parameters, timeout, lambda text: None)
         except StreamCut:
             call.begun = call.on_delta is not None
             raise
@@ -593,9 +595,29 @@ def _read(reply: Reply) -> tuple[Mapping[str, Any] | None, ModelFailure | None, 
     return answer, None, (*([TOOL_CALL] if reply.called else []), *repairs)
 
 
-def with_calls(text: str, calls: Mapping[int, str]) -> tuple[str, bool]:
-    """The text of a reply and behind it the arguments of the tool that it calls, an answer by another road; several
-    calls are a list, and no answer. True where there is any."""
-    made = [call for call in calls.values() if call.strip()]
-    called = made[0] if len(made) == 1 else f"[{', '.join(made)}]"
-    return (f"{text}\n{called}".strip(), True) if made else (text, False)
+@dataclass(slots=True)
+class Received:
+    """The content of a vendor's reply, of one piece or of many."""
+
+    on_delta: OnDelta
+    text: str = ""
+    calls: dict[int, str] = field(default_factory=dict)
+    stop_reason: str | None = None
+
+    def add_text(self, text: str) -> None:
+        """Add a piece of text."""
+        self.text += text
+        if text:
+            self.on_delta(text)
+
+    def add_call(self, place: int, said: str) -> None:
+        """Add a piece of the arguments of a tool."""
+        self.calls[place] = self.calls.get(place, "") + said
+        self.on_delta(said)
+
+    def whole(self) -> tuple[str, bool]:
+        """The text and behind it the arguments of the tool that is called, an answer by another road; several calls are
+        a list, and no answer. True where there is any."""
+        made = [call for call in self.calls.values() if call.strip()]
+        called = made[0] if len(made) == 1 else f"[{', '.join(made)}]"
+        return (f"{self.text}\n{called}".strip(), True) if made else (self.text, False)

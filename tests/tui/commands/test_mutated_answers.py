@@ -107,7 +107,7 @@ class MutatedModel(RemoteModel):
     def _nothing(self, *_: Any) -> Any:
         raise AssertionError("no vendor is called")
 
-    _make_client = _image = _parameters = _complete = _stream = _leave_out = _nothing
+    _make_client = _image = _parameters = _received = _leave_out = _nothing
     send_batch = find_batch = batch_replies = _nothing
 
 
