@@ -84,14 +84,8 @@ class AgentRow:
     curve: Mapping[date, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowCurve:
-    """The cumulative return of a row of ours by session. Source: FinAgent figure 4 [A11]."""
-
-    table: str
-    symbol: Symbol
-    row: str
-    points: Mapping[date, float]
+Curves = Mapping[tuple[str, Symbol], Mapping[str, Mapping[date, float]]]
+"""By table and symbol, the cumulative return of each row of ours by session. Source: FinAgent figure 4 [A11]."""
 
 
 def paired_rows(rows: Sequence[AgentRow], table: PublishedTable) -> list[dict[str, Any]]:

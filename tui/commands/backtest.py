@@ -18,9 +18,9 @@ from engine.domain.model_call import ModelKind, replays
 from engine.errors import MENDED, Interrupted, PaperdeskError
 from engine.settings import places
 from tui.commands.options import BUDGET, CUTS, DOLLARS, REPEATS, RunFlags, abstain_option, run_options
+from tui.commands.study import keep_sensitivities, sensitivity_option
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
-from tui.shell.input_sensitivity import keep_sensitivities, sensitivity_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import session_progress, work_line
 from tui.text.console import as_json, show, show_document, show_json_text, standard_output

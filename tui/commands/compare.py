@@ -10,10 +10,9 @@ import click
 
 from tui.commands.options import DOLLARS, JOBS, REPEATS, SCHEDULER, RunFlags, abstain_option, run_options
 from tui.commands.report import page_target, write_file
-from tui.commands.study import played
+from tui.commands.study import keep_sensitivities, played, sensitivity_option
 from tui.settings.invocation import Invocation, OptionOf, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
-from tui.shell.input_sensitivity import keep_sensitivities, sensitivity_option
 from tui.text.console import show_document, standard_output
 
 OF_MODELS = ("--models",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,13 +16,17 @@ from tui.commands.options import ABSTAIN_LIMIT, JOBS, SCHEDULER, folder_option
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
-from tui.shell.progress import Show, progress_bar
+from tui.shell.progress import Show, progress_bar, work_line
 from tui.text.console import as_json, show, show_document, show_json, standard_output
 
 if TYPE_CHECKING:
     from engine.app.research.run_spec import Stop
+    from engine.services import Services
 
 LIST = "list"
+sensitivity_option = click.option(
+    "--sensitivity", is_flag=True, help="Re-run 20 decisions with news flipped, prices mirrored and tickers swapped."
+)
 TEXT, CSV, LATEX, JSON = "text", "csv", "latex", "json"
 
 
@@ -129,6 +133,21 @@ def played(play: Callable[[Show, Stop], dict[str, Any]], again: str) -> tuple[di
                 if document.get("rows", document):
                     return document, error
             raise
+
+
+def keep_sensitivities(services: Services, runs: Sequence[str]) -> PaperdeskError | None:
+    """Keep the input sensitivity of each run; the error, where one that can be mended came between."""
+    from engine.app.redecision.sensitivity import keep_sensitivity
+
+    try:
+        for run in runs:
+            with work_line() as report:
+                keep_sensitivity(services, run, report)
+    except PaperdeskError as error:
+        if error.exit_code not in MENDED:
+            raise
+        return error
+    return None
 
 
 def _print(document: Mapping[str, Any], chosen: str | None) -> None:

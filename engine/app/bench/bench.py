@@ -46,7 +46,7 @@ from engine.program_files import need_extra
 from engine.reports.comparison import (
     AgentRow,
     Cell,
-    RowCurve,
+    Curves,
     agent_cells,
     averages,
     compare,
@@ -185,7 +185,7 @@ def run_bench(
     done = Bench(
         name=request.name,
         cells=tuple(cells),
-        curves=tuple(_curves(tables, {n: [*rows.get(n, ()), *trained.get(n, ())] for n in {*rows, *trained}}, rules)),
+        curves=_curves(tables, {n: [*rows.get(n, ()), *trained.get(n, ())] for n in {*rows, *trained}}, rules),
         pairs=tuple(pairs),
         notes=notes,
         interrupted="interrupted: learned rows are missing; models that were trained are kept" * learned.unfinished,
@@ -193,17 +193,16 @@ def run_bench(
     return done if made is None else _with_agents(done, prepared, made, played)
 
 
-def _curves(
-    tables: Sequence[PublishedTable], rows: Mapping[str, Sequence[AgentRow]], rules: RuleRows
-) -> Iterator[RowCurve]:
+def _curves(tables: Sequence[PublishedTable], rows: Mapping[str, Sequence[AgentRow]], rules: RuleRows) -> Curves:
     """The curves of every row, agents first; of tables that share their rows those of the last."""
-    for table in _with_symbols_last(tables):
-        for row in rows.get(table.name, ()):
-            name = row_name(row.model, row.answered_by)
-            yield RowCurve(table=table.name, symbol=row.symbol, row=name, points=row.curve)
+    found: dict[tuple[str, Symbol], dict[str, Mapping[date, float]]] = {}
+    for name in (table.name for table in _with_symbols_last(tables)):
+        for row in rows.get(name, ()):
+            found.setdefault((name, row.symbol), {})[row_name(row.model, row.answered_by)] = row.curve
         for (of, symbol, rule), points in rules.curves.items():
-            if of == table.name:
-                yield RowCurve(table=of, symbol=symbol, row=rule, points=points)
+            if of == name:
+                found.setdefault((of, symbol), {})[rule] = points
+    return found
 
 
 def _unprinted_notes(prepared: PreparedBench) -> Iterator[str]:

@@ -10,7 +10,7 @@ from engine.conventions.catalog import convention
 from engine.domain.run import ModelUse, PriceBasis, RunSpec
 from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, tuned_metric
-from engine.reports.comparison import Average, Cell, RowCurve
+from engine.reports.comparison import Average, Cell, Curves
 from engine.reports.documents import row_json
 from engine.reports.documents.families import table_families
 from engine.reports.documents.luck import trials_on, winner_luck
@@ -37,7 +37,7 @@ class Bench:
 
     name: str
     cells: tuple[Cell, ...]
-    curves: tuple[RowCurve, ...] = ()
+    curves: Curves = field(default_factory=dict)
     averages: tuple[Average, ...] = ()
     pairs: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
@@ -127,12 +127,11 @@ def bench_document(bench: Bench) -> Row:
     }
 
 
-def _curves(curves: Sequence[RowCurve]) -> Iterator[Row]:
+def _curves(curves: Curves) -> Iterator[Row]:
     """By table and symbol the sessions, and the cumulative return of every row at each; null where it has none."""
-    for table, symbol in dict.fromkeys((one.table, one.symbol) for one in curves):
-        own = [one for one in curves if (one.table, one.symbol) == (table, symbol) and one.points]
-        days = sorted({day for one in own for day in one.points})
-        rows = {one.row: [one.points.get(day) for day in days] for one in own}
+    for (table, symbol), own in curves.items():
+        days = sorted({day for points in own.values() for day in points})
+        rows = {name: [points.get(day) for day in days] for name, points in own.items() if points}
         yield {"table": table, "symbol": symbol, "sessions": list(map(str, days)), "rows": rows}
 
 
