@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from connectors.llm.remote_model import TOOL_CALL, RemoteModel
-from engine.domain.chart import Candles, ChartSpec
+from engine.domain.chart import SAMPLE, ChartSpec
 from engine.domain.model_call import (
     Capabilities,
     FailureKind,
@@ -16,6 +16,7 @@ from engine.domain.model_call import (
     ModelFailure,
     ModelRequest,
     ModelSettings,
+    one_word,
 )
 from engine.ports import LanguageModel
 
@@ -23,14 +24,7 @@ CONTEXTS = (4_000, 12_000, 32_000)
 """Tokens, about, of the prompts whose first line is asked about; presets send up to 10,000."""
 _READY = "Answer with the word ready."
 _SYMBOL = "QZXW"
-_SESSIONS = ("2024-01-02", "2024-01-03", "2024-01-04")
-_CHART = ChartSpec(
-    kind="kline",
-    title=f"{_SYMBOL}, last 3 sessions",
-    symbol=_SYMBOL,
-    sessions=_SESSIONS,
-    candles=Candles((10.0, 11.0, 12.0), (11.5, 12.5, 13.5), (9.5, 10.5, 11.5), (11.0, 12.0, 13.0)),
-)
+_CHART = replace(SAMPLE, title=f"{_SYMBOL}, last 3 sessions", symbol=_SYMBOL)
 
 
 async def probe(model: LanguageModel) -> Capabilities:
@@ -95,17 +89,12 @@ def _question(key: str, text: str, charts: tuple[ChartSpec, ...] = ()) -> ModelR
     return ModelRequest(
         purpose="probe",
         symbol=_SYMBOL,
-        session=date.fromisoformat(_SESSIONS[-1]),
+        session=date.fromisoformat(SAMPLE.sessions[-1]),
         owner="desk",
         system="You answer with JSON.",
         messages=(Message("user", text, charts),),
         view=None,
         schema_name="probe",
-        schema={
-            "type": "object",
-            "properties": {key: {"type": "string"}},
-            "required": [key],
-            "additionalProperties": False,
-        },
+        schema=one_word(key),
         settings=ModelSettings(max_output_tokens=200, timeout=60.0),
     )

@@ -126,3 +126,13 @@ def _figure(value: float | None) -> str:
         return "-"
     size = abs(value)
     return f"{value:.0f}" if size >= 1e6 else f"{value:.4g}" if 0 < size < 1 else f"{value:.2f}"
+
+
+SAMPLE = ChartSpec(
+    kind="kline",
+    title="Three sessions",
+    symbol="ABC",
+    sessions=("2024-01-02", "2024-01-03", "2024-01-04"),
+    candles=Candles((10.0, 11.0, 12.0), (11.5, 12.5, 13.5), (9.5, 10.5, 11.5), (11.0, 12.0, 13.0)),
+)
+"""A chart of no market, for a model that is tried."""

@@ -179,6 +179,11 @@ class ModelFailure:
     detail: str
 
 
+def one_word(key: str) -> Mapping[str, Any]:
+    """The JSON schema of an answer of one text, for a model that is tried."""
+    return {"type": "object", "properties": {key: {"type": "string"}}, "required": [key], "additionalProperties": False}
+
+
 PREFLIGHT = "preflight"
 """Purpose of a question that is asked before a run's first one, and the kind of its call."""
 AHEAD = "ahead"

@@ -27,7 +27,7 @@ from engine.agents.registry import market_alone, waits_for
 from engine.agents.tools import read_guidance
 from engine.app.models.mask import Mask, masked
 from engine.app.models.recorded_run import RecordedRun, Unseeing, each_once, recorded_backtest
-from engine.domain.chart import Candles, ChartSpec
+from engine.domain.chart import SAMPLE
 from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol
 from engine.domain.model_call import (
@@ -44,6 +44,7 @@ from engine.domain.model_call import (
     PriceTable,
     ReplayMode,
     UnansweredCall,
+    one_word,
     parse_model_spec,
     replays,
 )
@@ -409,21 +410,6 @@ async def probe_models(services: Services, specs: Sequence[ModelSpec], at_length
     return found
 
 
-_PICTURE = ChartSpec(
-    kind="kline",
-    title="Three sessions",
-    symbol="ABC",
-    sessions=("2024-01-02", "2024-01-03", "2024-01-04"),
-    candles=Candles((10.0, 11.0, 12.0), (11.5, 12.5, 13.5), (9.5, 10.5, 11.5), (11.0, 12.0, 13.0)),
-)
-_SCHEMA = {
-    "type": "object",
-    "properties": {"word": {"type": "string"}},
-    "required": ["word"],
-    "additionalProperties": False,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Preflight:
     """The preflight of a run whose agents ask through an asker."""
@@ -471,10 +457,10 @@ class Preflight:
                         first,
                         purpose=PREFLIGHT,
                         system="You answer with JSON.",
-                        messages=(Message("user", "Answer with the word ready.", (_PICTURE,) if shows else ()),),
+                        messages=(Message("user", "Answer with the word ready.", (SAMPLE,) if shows else ()),),
                         view=None,
                         schema_name=PREFLIGHT,
-                        schema=_SCHEMA,
+                        schema=one_word("word"),
                         settings=settings,
                         options=options,
                         sample=0,
