@@ -139,22 +139,21 @@ def _paired(pairs: Sequence[row_json.Row], width: int) -> Iterator[str]:
         yield ""
 
 
+_FAMILY = (
+    Column("psr", "psr", "{:.2f}".format),
+    Column("deflated", "deflated_sharpe", "{:.2f}".format),
+    Column("p", "p", "{:.3f}".format),
+    Column("among all", "adjusted", "{:.3f}".format),
+    Column("", lambda row: "*" if row["discovery"] else ""),
+)
+
+
 def _families(families: Sequence[row_json.Row], width: int) -> Iterator[str]:
     """Rows against buy and hold, symbol by symbol, and all of them together; one that counts over its symbols, at one
     false discovery in twenty, has a star."""
     for one in families:
         name = f"{one['table']}, {one['symbol']}: {counted(one['trials'], 'look')}, best p {one['superior']:.3f}"
-        head = [name, "psr", "deflated", "p", "among all", ""]
-        rows = [
-            [
-                row["row"],
-                *("-" if row[key] is None else f"{row[key]:.2f}" for key in ("psr", "deflated_sharpe")),
-                *(f"{row[key]:.3f}" for key in ("p", "adjusted")),
-                "*" if row["discovery"] else "",
-            ]
-            for row in one["rows"]
-        ]
-        yield from table(head, rows, set(head[1:5]), width)
+        yield from table_of((Column(name, "row"), *_FAMILY), one["rows"], width)
         yield ""
 
 

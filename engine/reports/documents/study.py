@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.conventions.families import discoveries
-from engine.conventions.metrics import Floats, daily_mean_interval, later_difference, paired_difference
+from engine.conventions.metrics import later_difference, paired_difference
 from engine.domain.run import RunSpec
 from engine.errors import PaperdeskError
 from engine.reports.documents.backtest import returns_of
@@ -118,19 +118,14 @@ def _cutoffs(played: Sequence[PlayedRow]) -> Iterator[Row]:
                 **dict(zip(DECIDED, decided, strict=True)),
                 "symbols": list(symbols),
                 "training_cutoff": month,
-                "before": _span(daily[0]),
-                "after": _span(daily[1]),
+                "before": paired_difference(daily[0]),
+                "after": paired_difference(daily[1]),
                 **later,
             }
 
 
 _Windows = dict[tuple[date, date], list[list[float]]]
 """The daily returns of runs by their windows."""
-
-
-def _span(daily: Floats) -> Row:
-    low, high = daily_mean_interval(daily)
-    return {"sessions": len(daily), "mean": float(daily.mean()), "low": low, "high": high}
 
 
 def _pairs(played: Sequence[PlayedRow]) -> list[Row]:
