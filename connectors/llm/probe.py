@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date
-from decimal import Decimal
 
 from connectors.llm.remote_model import TOOL_CALL, RemoteModel
 from engine.domain.chart import SAMPLE, ChartSpec
@@ -18,6 +17,7 @@ from engine.domain.model_call import (
     ModelSettings,
     one_word,
 )
+from engine.domain.run import total_cost
 from engine.ports import LanguageModel
 
 CONTEXTS = (4_000, 12_000, 32_000)
@@ -73,7 +73,6 @@ async def trial(model: RemoteModel) -> Capabilities:
         context = size
         if results[-1].usage.counted:
             counted = results[-1].usage.input_tokens / model.estimated_tokens(request)
-    costs = [result.cost for result in results]
     return replace(
         found,
         thinks=product.usage.reasoning_tokens > 0 or "</think" in product.text.lower(),
@@ -81,7 +80,7 @@ async def trial(model: RemoteModel) -> Capabilities:
         context=context,
         counted=counted,
         limits=dict(model.limits),
-        cost=None if None in costs else sum((one for one in costs if one is not None), Decimal(0)),
+        cost=total_cost(result.cost for result in results),
     )
 
 

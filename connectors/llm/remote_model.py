@@ -610,10 +610,10 @@ class Received:
         if text:
             self.on_delta(text)
 
-    def add_call(self, place: int, said: str) -> None:
+    def add_call(self, place: int, arguments: str) -> None:
         """Add a piece of the arguments of a tool."""
-        self.calls[place] = self.calls.get(place, "") + said
-        self.on_delta(said)
+        self.calls[place] = self.calls.get(place, "") + arguments
+        self.on_delta(arguments)
 
     def whole(self) -> tuple[str, bool]:
         """The text and behind it the arguments of the tool that is called, an answer by another road; several calls are

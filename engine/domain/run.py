@@ -207,6 +207,13 @@ class EquityPoint:
     book: str = ""
 
 
+def total_cost(costs: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum of some costs; None as soon as one of them is not known."""
+    every = list(costs)
+    known = [cost for cost in every if cost is not None]
+    return sum(known, Decimal(0)) if len(known) == len(every) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUse:
     """The use of models by a run.

@@ -8,8 +8,8 @@ A recorded day beside its replay, decision by decision and order by order; and t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from math import isnan
@@ -20,7 +20,6 @@ from engine.cycle.cycle import Cycle
 from engine.cycle.recall import YEAR
 from engine.cycle.turn import CycleResult, TradingHistory
 from engine.domain.market import UNKNOWN, CorporateAction, PriceHistory, Symbol, from_nano
-from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult, prompt_hash
 from engine.domain.order import ZERO, Order, Portfolio, Side
 from engine.domain.run import EquityPoint, ExecutionRules, FillAt, RunSpec
 from engine.errors import MissingData
@@ -32,8 +31,7 @@ from engine.lab.decision_changes import Change, Comparison
 from engine.lab.window import decided_sessions, windows
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session, step_at
-from engine.offline.model import OfflineModel
-from engine.ports import Calendar, LanguageModel
+from engine.ports import Calendar
 from engine.session.context import Moment, RunState, SessionContext
 from engine.session.loop import run_session
 from engine.session.owner_books import OwnerBooks
@@ -215,31 +213,6 @@ def _taken_before(recorded: RecordedTurn, symbol: Symbol) -> Mapping[str, Decima
             price = inputs.prices[order.symbol] if order.symbol in inputs.prices else as_of.close(order.symbol)
             taken[order.book] = taken.get(order.book, ZERO) + cost(order, price)
     return taken
-
-
-class RecordedModel:
-    """A model that gives a run's recorded answers, failures included, where the same model was asked the same, and asks
-    the inner one otherwise. Offline rules are asked anew: they cost nothing and answer the same."""
-
-    def __init__(self, inner: LanguageModel, answers: Iterable[AnswerRecord]) -> None:
-        self.spec, self.label, self.sees = inner.spec, inner.label, inner.sees
-        self._inner = inner
-        self._recorded: dict[tuple[str, str, str, str], list[ModelResult]] = {}
-        if isinstance(inner, OfflineModel):
-            return
-        for entry in answers:
-            if entry.result.model == inner.spec:
-                key = entry.agent, entry.key.symbol, entry.key.owner, entry.prompt_hash
-                self._recorded.setdefault(key, []).append(entry.result)
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The answer of the run, the last one where it was asked more often than then; else the inner model's."""
-        question = prompt_hash(request.system, request.messages)
-        results = self._recorded.get((request.purpose, request.symbol, request.owner, question))
-        if not results:
-            return await self._inner.answer(request, on_delta)
-        found = results.pop(0) if len(results) > 1 else results[0]
-        return replace(found, cached=True, cost=Decimal(0), latency=0.0)
 
 
 T = TypeVar("T")

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from engine.domain.model_call import AHEAD, PREFLIGHT, AnswerRecord, FailureKind, ModelKind, UnansweredCall, Usage
-from engine.domain.run import ModelUse
+from engine.domain.run import ModelUse, total_cost
 from engine.errors import TryAgainLater
 from engine.journal.entries import CallCost, UnansweredEntry
 from engine.messages.answer_text import agent_answered
@@ -118,8 +117,6 @@ class CostMeter:
 
 def _use(model: str, calls: Sequence[CallCost]) -> ModelUse:
     """The use of a model by some calls."""
-    costs = [call.cost for call in calls]
-    known = [cost for cost in costs if cost is not None]
     silent = [call for call in calls if not (call.kind or call.usage.counted)]
     return ModelUse(
         spec=model,
@@ -133,7 +130,7 @@ def _use(model: str, calls: Sequence[CallCost]) -> ModelUse:
         repairs=sum(call.repairs for call in calls),
         usage=sum((call.usage for call in calls), Usage()),
         uncounted_calls=0 if model == ModelKind.OFFLINE else len(silent),
-        cost=sum(known, Decimal(0)) if len(known) == len(costs) else None,
+        cost=total_cost(call.cost for call in calls),
         tier=", ".join(sorted({call.tier for call in calls if not call.cached} - {""})),
     )
 
@@ -144,9 +141,8 @@ def _joined(one: Mapping[str, ModelUse], other: Mapping[str, ModelUse]) -> Mappi
 
 def _sum(one: ModelUse, other: ModelUse) -> ModelUse:
     sums = {name: getattr(one, name) + getattr(other, name) for name in COUNTS}
-    cost = None if one.cost is None or other.cost is None else one.cost + other.cost
     tiers = sorted({*one.tier.split(", "), *other.tier.split(", ")} - {""})
-    return replace(one, **sums, cost=cost, tier=", ".join(tiers))
+    return replace(one, **sums, cost=total_cost((one.cost, other.cost)), tier=", ".join(tiers))
 
 
 def use_of(answers: Iterable[AnswerRecord]) -> ModelUse:

@@ -43,7 +43,7 @@ from engine.domain.model_call import (
     parse_model_spec,
     replays,
 )
-from engine.domain.run import RunSpec
+from engine.domain.run import RunSpec, total_cost
 from engine.domain.text import counted
 from engine.errors import BudgetReached, MissingData, StaleData
 from engine.lab.altered_inputs import ALTERED
@@ -104,7 +104,7 @@ class Estimate:
         self.input_tokens += other.input_tokens
         self.cached_tokens += other.cached_tokens
         self.output_tokens += other.output_tokens
-        self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        self.cost = total_cost((self.cost, other.cost))
         self.one_call = min((one for one in (self.one_call, other.one_call) if one is not None), default=None)
 
 

@@ -48,6 +48,20 @@ def answers_by_question(answers: Iterable[AnswerRecord]) -> Mapping[Question, Mo
     return {_answered(answer): answer.result for answer in answers}
 
 
+def _given_again(answers: Iterable[AnswerRecord]) -> Mapping[Question, ModelResult]:
+    """The same, paid for already."""
+    given = answers_by_question(answers).items()
+    return {asked: replace(result, cached=True, cost=Decimal(0), latency=0.0) for asked, result in given}
+
+
+def answered_again(model: LanguageModel, answers: Iterable[AnswerRecord]) -> LanguageModel:
+    """A model that gives a run's recorded answers, failures included, where the same model was asked the same. Rules
+    are asked anew: they cost nothing and answer the same."""
+    if model.spec == OfflineModel.spec:
+        return model
+    return Answered(model, _given_again(one for one in answers if one.result.model == model.spec))
+
+
 def question_of(request: ModelRequest) -> Question:
     """The question that a request puts."""
     prompt = prompt_hash(request.system, request.messages)
@@ -74,9 +88,7 @@ class RecordedRun:
         for call in reader.calls(run):
             if not call.kind:
                 models[call.agent] = tuple(dict.fromkeys((*models.get(call.agent, ()), call.model)))
-        given = answers_by_question(answers).items()
-        again = {asked: replace(result, cached=True, cost=Decimal(0), latency=0.0) for asked, result in given}
-        return cls(run, again, models)
+        return cls(run, _given_again(answers), models)
 
     @property
     def by_rules(self) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 from engine.app.memory import memory_errors, memory_of_run, remembers, run_memory
 from engine.app.models.mask import mask_of, masked, swap_of
 from engine.app.models.models import ModelSet, Through, build_models, recorded_briefing
-from engine.app.models.recorded_run import RecordedRun
+from engine.app.models.recorded_run import RecordedRun, answered_again
 from engine.app.research.market_data import load_macro, load_run
 from engine.app.research.run_spec import preset_of, with_costs
 from engine.cycle.cycle import Cycle
@@ -30,7 +30,7 @@ from engine.journal.entries import OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
 from engine.lab.altered_inputs import TICKERS
 from engine.lab.decision_changes import Changes
-from engine.lab.recorded_turn import RecordedModel, RecordedTurn, backtest_turn, decide_again, desk_turn
+from engine.lab.recorded_turn import RecordedTurn, backtest_turn, decide_again, desk_turn
 from engine.lab.window import on_convention
 from engine.market.as_of import Market, load_market
 from engine.preset import Preset, briefed, load_preset
@@ -94,7 +94,7 @@ class Decider:
         """Decide on one symbol beside the orders of the others, or (None) on the whole batch."""
         run, records = recorded.run, list[AnswerRecord]()
         every = self.models.models.values()
-        replaying = {id(model): self.through(RecordedModel(model, self.answers)) for model in every}
+        replaying = {id(model): self.through(answered_again(model, self.answers)) for model in every}
         asker = self.models.asker(run.spec, records.append, through=lambda model: replaying[id(model)])
         with self._memory(recorded) as (memory, notes):
             cycle = Cycle(self.preset, asker, recorded.inputs.market.calendars, memory=memory)

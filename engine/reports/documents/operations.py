@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from engine.domain.model_call import AHEAD, PREFLIGHT, FailureKind, Usage
-from engine.domain.run import RunKind, RunOutcome, RunTrigger
+from engine.domain.run import RunKind, RunOutcome, RunTrigger, total_cost
 from engine.domain.text import counted
 from engine.errors import DeskHalted, Interrupted
 from engine.journal.entries import CallCost, RunEntry
@@ -119,7 +119,7 @@ class Operations:
     @property
     def spent_today(self) -> Decimal | None:
         """USD; None where a price is not known."""
-        return _total(one.cost for one in self.today)
+        return total_cost(one.cost for one in self.today)
 
 
 def is_decided(session: date, runs: Sequence[DeskRun]) -> bool:
@@ -225,8 +225,8 @@ def _rates(month: Sequence[CallCost], today: Sequence[CallCost], minute: Sequenc
             requests=sum(call.model == model for call in asked),
             tokens=sum(call.usage.total for call in asked if call.model == model),
             limited=sum(call.model == model and call.kind == FailureKind.RATE_LIMITED for call in today),
-            paid=_total(call.cost for call in today if call.model == model and not call.cached),
-            paid_month=_total(call.cost for call in month if call.model == model and not call.cached),
+            paid=total_cost(call.cost for call in today if call.model == model and not call.cached),
+            paid_month=total_cost(call.cost for call in month if call.model == model and not call.cached),
         )
         for model in dict.fromkeys(call.model for call in month)
     ]
@@ -271,12 +271,6 @@ def _summed(model: str, agent: str, calls: Sequence[CallCost]) -> ModelCalls:
         tokens=used.total,
         cached=used.cached_input_tokens / used.input_tokens if used.input_tokens else None,
         tier=", ".join(sorted({call.tier for call in asked} - {""})),
-        cost=_total(call.cost for call in asked),
+        cost=total_cost(call.cost for call in asked),
         latency=sum(call.latency for call in asked) / len(asked) if asked else 0.0,
     )
-
-
-def _total(costs: Iterable[Decimal | None]) -> Decimal | None:
-    """The sum of some costs; None as soon as one of them is not known."""
-    known = list(costs)
-    return None if None in known else sum((cost for cost in known if cost is not None), Decimal(0))
