@@ -42,8 +42,7 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
         yield SystemCommand("Copy the last action as a command", desk.last_command, copy)
     meaning = "the desk in six steps, to the trail of a decision"
     yield SystemCommand("Tour", meaning, partial(app.call_later, begin_tour, app, desk))
-    if not desk.settings.read_only:
-        yield SystemCommand("Theme", "Choose the colours", partial(_choose_theme, app))
+    yield SystemCommand("Theme", "Choose the colours", partial(_choose_theme, app))
 
 
 async def begin_tour(app: App[str], desk: DeskApp) -> None:

@@ -13,10 +13,12 @@ import click
 from engine.domain.market import has_crypto_among_shares
 from engine.errors import ConfigError, DataError, PaperdeskError
 from engine.settings import places
+from engine.settings.config_sources import read_sources
 from engine.settings.keys import write_private
 from tui.set_up.first_configuration import (
     CRYPTO_AMONG_SHARES,
     desk_question,
+    example,
     known_symbols,
     model_question,
     proposed_model,
@@ -44,8 +46,7 @@ def init_command(invocation: Invocation, yes: bool) -> None:
       paperdesk init --yes --config ./desk.toml
     """
     file = places.config_file() if invocation.config_file is None else Path(invocation.config_file).expanduser()
-    if file.exists():
-        raise ConfigError(f"{file} already exists: edit it, or remove it to write a new one")
+    chosen = _chosen_in_app(file)
     answers = {"desk.name": invocation.desk} if invocation.desk else {}
     if not yes:
         try:
@@ -57,7 +58,7 @@ def init_command(invocation: Invocation, yes: bool) -> None:
             raise click.UsageError(
                 "init asks questions, which needs a terminal: pass --yes to take the defaults"
             ) from None
-    text = with_answers(file, {key: value for key, value in answers.items() if value})
+    text = with_answers(example(), chosen | {key: value for key, value in answers.items() if value})
     try:
         write_private(file, text)
     except ConfigError as error:
@@ -65,6 +66,17 @@ def init_command(invocation: Invocation, yes: bool) -> None:
     mixed = has_crypto_among_shares(symbols_of(answers.get("desk.symbols", "")))
     document = {"schema": SCHEMA, "file": str(file), "notes": [CRYPTO_AMONG_SHARES] if mixed else []}
     show_document(document, lambda: _written(document))
+
+
+def _chosen_in_app(file: Path) -> dict[str, str]:
+    """The colours, keys and the like of a file that holds nothing else, as the app makes it: they are kept. Raises
+    ConfigError for any other file."""
+    from tui.set_up.settings_in_force import value_text
+
+    values = read_sources(file, {}).values if file.exists() else {}
+    if not values.keys() <= {"app", "bindings"} or (values and "#" in file.read_text(encoding="utf-8")):
+        raise ConfigError(f"{file} already exists: edit it, or remove it to write a new one")
+    return {f"{section}.{name}": value_text(one) for section, own in values.items() for name, one in own.items()}
 
 
 def _written(document: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from asyncio import to_thread
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
@@ -20,7 +21,7 @@ from tui.desk.desk_app import ShowsFailures, report_action
 from tui.screens.dialog import Dialog
 from tui.screens.pick import PickScreen
 from tui.screens.screen_keys import TableKeys
-from tui.settings.app_settings import checked_settings
+from tui.settings.app_settings import DEFAULT_THEME, checked_settings, theme_named
 from tui.text.plain_text import cut, one_line
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.clickable import clickable_keys
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
     from tui.set_up.settings_in_force import ConfigValue
     from tui.settings.invocation import Invocation
 
-AT_ONCE = ("app.theme", "bindings.")
+THEME = "app.theme"
+AT_ONCE = (THEME, "bindings.")
 """Settings that count while the app is open; for any other the desk has to be opened again."""
 HIDDEN = "..."
 """The end of an address that may carry a secret: only its beginning is shown."""
 SETTINGS = (
     Column("SETTING", "name", ink="strong", max_width=34),
-    Column("VALUE", lambda one: ", ".join(filter(None, (one.text, one.traits))) or "none", stretch=True, min_width=34),
+    Column("VALUE", "shown", stretch=True, min_width=34),
     Column("FROM", "origin", ink="muted", max_width=26, drop_order=1),
 )
 SETTINGS_KEYS = (
@@ -59,8 +61,11 @@ MODELS = (
 
 
 async def change(desk: DeskApp, key: str, text: str | None) -> str:
-    """Set a value, or (None) take it out: a line that says so, and from when it counts. Raises PaperdeskError where
-    nothing is written."""
+    """Set a value, or (None) take it out: a line that says so, and from when it counts; in a read-only app the colours,
+    which are not kept. Raises PaperdeskError where nothing is written."""
+    if desk.settings.read_only:
+        desk.take_settings(replace(desk.settings, theme=theme_named(text or DEFAULT_THEME, "here")))
+        return f"{key} = {text} until you quit: a read-only app keeps nothing"
     written = await to_thread(desk.configuration.change, key, text)
     desk.take_settings(await to_thread(checked_settings, desk.invocation))
     lines = [f"{key} {'is the default' if text is None else f'= {text}'} in {written['file']}", *written["notes"]]
@@ -256,7 +261,7 @@ class SettingsScreen(ShowsFailures, TableKeys, Dialog[None]):
                 self._said = written[0]
                 self._read()
 
-        if self._setting is not None and self._may_change():
+        if self._setting is not None and (self._setting.key == THEME or self._may_change()):
             self.app.push_screen(ChoiceScreen(self._setting.key), changed)
 
     def action_unset(self) -> None:

@@ -40,12 +40,11 @@ def example() -> str:
     return program_text(Path(__file__).with_name("config.example.toml"))
 
 
-def with_answers(file: Path, answers: Answers) -> str:
-    """The text of a configuration, or of the example where there is none yet, with answers by their keys. Raises
-    UsageError and ConfigError for what cannot be."""
+def with_answers(text: str, answers: Answers) -> str:
+    """The text of a configuration with answers by their keys. Raises UsageError and ConfigError for what cannot be."""
     with TemporaryDirectory(prefix="paperdesk-") as folder:
         draft = Path(folder) / "config.toml"
-        draft.write_text(file.read_text(encoding="utf-8") if file.is_file() else example(), encoding="utf-8")
+        draft.write_text(text, encoding="utf-8")
         for key, answer in answers.items():
             change_value(draft, key, answer)
         return draft.read_text(encoding="utf-8")
@@ -168,10 +167,12 @@ def _variable(model: str) -> str:
 
 
 def configuration(file: Path, answers: Answers) -> str:
-    """The text of config.toml for the answers; keys are not in it. Raises as `with_answers` does."""
+    """The text of config.toml, or of the example where there is none yet, for the answers; keys are not in it. Raises
+    as `with_answers` does."""
     from engine.settings.config import load_config
 
     settings = {key: value for key, value in answers.items() if not key.isupper()}
     # A broker on this machine is the sandbox, whose clock is moved by hand: the desk goes by it.
     local = is_loopback(os.environ.get(ADDRESS) or load_config(file).config.broker.trading_url)
-    return with_answers(file, settings | {"broker.kind": "alpaca", "broker.clock": "broker" if local else "machine"})
+    begun = file.read_text(encoding="utf-8") if file.is_file() else example()
+    return with_answers(begun, settings | {"broker.kind": "alpaca", "broker.clock": "broker" if local else "machine"})

@@ -27,6 +27,8 @@ from tui.text.model_text import charts_text, place_text, price_text
 
 FIRST = ("models.default", "models.agents", "budget", "desk.symbols", "broker.mode", "watch", "app.theme", "desk")
 """Keys and sections that come first; the rest follows as the configuration has it, and the keys of the app."""
+UNITS = ("seconds", "minutes", "hours", "dollars", "tokens")
+"""Units with which the example's comment on a setting begins."""
 DESK_MODEL, OFFLINE = "models.default", "offline"
 
 
@@ -50,6 +52,13 @@ class ConfigValue:
     meaning: str = ""
 
     @property
+    def shown(self) -> str:
+        """The value with its unit, or with what is known of it."""
+        unit = self.meaning.partition(" ")[0].lower()
+        measured = f"{self.text} {unit}" if self.text and unit in UNITS else self.text
+        return ": ".join(filter(None, (measured, self.traits))) or "none"
+
+    @property
     def is_model(self) -> bool:
         """True for the model of the desk or of an agent."""
         return self.key == DESK_MODEL or (self.key.startswith("models.agents.") and self.key.endswith(".model"))
@@ -66,7 +75,7 @@ def settings_in_force(invocation: Invocation) -> list[ConfigValue]:
         for one in agent_models(services, prices)
         if one.active and agent_of(one.agent) == one.agent  # an owner's model is that of all its agents
     }
-    texts = {one.key: _text(one.value) for one in values_of(loaded) if not isinstance(one.value, dict)}
+    texts = {one.key: value_text(one.value) for one in values_of(loaded) if not isinstance(one.value, dict)}
     texts |= {f"bindings.{key.id}": loaded.config.bindings.get(key.id, key.shown) for key in KEYS}
     texts |= {key: str(spec) for key, (_, spec) in models.items()}
     names = {key: f"model of {name}" for key, (name, _) in models.items()}
@@ -107,9 +116,9 @@ def _traits(services: Services, prices: PriceTable, spec: ModelSpec) -> tuple[st
     return price, charts_text(spec, services.models.sees(spec)), place
 
 
-def _in_a_line(price: str, *others: str) -> str:
-    worded = {"free": "free", "unknown": "price unknown"}
-    return ", ".join((worded.get(price, f"${price} per M"), *others))
+def _in_a_line(price: str, charts: str, place: str) -> str:
+    cost = {"free": price, "unknown": "price unknown"}.get(price, f"${price} per million tokens")
+    return f"{cost}, {place}, reads charts {charts}"
 
 
 def _lacks_key(services: Services, spec: ModelSpec) -> bool:
@@ -130,7 +139,8 @@ def _rank(key: str) -> int:
     return next((place for place, first in enumerate(FIRST) if f"{key}.".startswith(f"{first}.")), len(FIRST))
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A value as `config set` takes it."""
     if isinstance(value, list):
         return ",".join(map(str, value))
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -149,7 +149,7 @@ def app_settings(
     origins = origins or {}
     keymap, keys = own_keys(bindings or {}, origins)
     return AppSettings(
-        theme=DEFAULT_THEME if theme is None else _named(theme, origins["app.theme"]),
+        theme=DEFAULT_THEME if theme is None else theme_named(theme, origins["app.theme"]),
         keys=tuple(key for key in keys if not (read_only and key.writes)),
         keymap=keymap,
         read_only=read_only,
@@ -169,7 +169,7 @@ def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppS
     return replace(settings, watchlist=config.app.watchlist)
 
 
-def _named(name: str, origin: str) -> str:
+def theme_named(name: str, origin: str) -> str:
     """A theme by its name, our own without their prefix too. Raises ConfigError."""
     known = {**dict.fromkeys(BUILTIN_THEMES), **dict.fromkeys(THEMES)}
     if name in SHORT_NAMES or name in known:

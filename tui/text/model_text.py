@@ -23,4 +23,4 @@ def place_text(spec: ModelSpec, config: Config) -> str:
     """The place where it runs: on this machine, or at a service."""
     endpoint = config.endpoints.get(spec.provider)
     address = endpoint.base_url if endpoint is not None else None
-    return "local" if not spec.model or (address and is_loopback(address)) else "hosted"
+    return "on this machine" if not spec.model or (address and is_loopback(address)) else "hosted"

@@ -63,6 +63,19 @@ def test_a_configuration_that_is_there_stays(run: Run, paperdesk_home: Path) -> 
     assert file.read_text() == "[desk]\ncash = 7\n"
 
 
+def test_a_file_with_nothing_but_what_was_chosen_in_the_app_is_gone_on_with(run: Run, paperdesk_home: Path) -> None:
+    for key, value in (("app.theme", "light"), ("app.notify", "false"), ("bindings.desk.run", "f5")):
+        assert run("config", "set", key, value).code == 0
+    assert run("init", "--yes").code == 0
+    text = (paperdesk_home / "config.toml").read_text()
+    config = load_config(paperdesk_home / "config.toml", environ={}).config
+    assert (config.app.theme, config.app.notify, config.bindings) == ("light", False, {"desk.run": "f5"})
+    assert {line for line in example().splitlines() if line.startswith("# ") and " = " not in line} <= {
+        *text.splitlines()
+    }
+    assert run("init", "--yes").code == 78, "it is a configuration now"
+
+
 def test_answers_are_asked_for_again_until_they_can_be_used(
     run: Run, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -79,7 +92,8 @@ def test_answers_are_asked_for_again_until_they_can_be_used(
         "finvizion",
         "finvision",
         "-5",
-        "50000",
+        "5,0000",
+        "50,000",
     ]
     answers += ["openai", "replay", "openai:gpt-5"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
@@ -120,8 +134,8 @@ def test_where_nobody_answers_it_says_so_and_writes_nothing(
     assert contents(paperdesk_home) == {}
 
 
-def test_only_what_was_answered_differs_from_the_example(tmp_path: Path) -> None:
-    text = with_answers(tmp_path / "config.toml", {"desk.name": "growth", "models.default": "offline"})
+def test_only_what_was_answered_differs_from_the_example() -> None:
+    text = with_answers(example(), {"desk.name": "growth", "models.default": "offline"})
     differing = [(a, b) for a, b in zip(example().splitlines(), text.splitlines(), strict=True) if a != b]
     assert differing == [('name = "demo"', 'name = "growth"')]
 

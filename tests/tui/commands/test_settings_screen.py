@@ -168,6 +168,11 @@ async def test_nothing_is_changed_in_an_app_that_is_read_only(running: Running, 
         for key in ("enter", "x", "u"):
             await pilot.press(key)
             assert "read-only" in said(pilot) and pilot.app.screen is screen
+        table(pilot).point_at("app.theme")  # the colours for this sitting
+        await pilot.press("enter")
+        await type_value(pilot, "light")
+        await until(pilot, lambda: pilot.app.screen is screen and "keeps nothing" in said(pilot))
+        assert pilot.app.theme == "paperdesk-light"
     assert not places.config_file().exists()
 
 
@@ -186,7 +191,7 @@ async def test_three_keys_choose_a_model_that_answers_on_this_machine(
             await until(pilot, lambda: isinstance(pilot.app.screen, ChoiceScreen) and not pilot.app.screen._writing)
             rows = {row.key: [cell.text for cell in row.cells[1:]] for row in table(pilot).rows}
             assert list(rows)[:2] == ["offline", "lmstudio:qwen3:8b"]
-            assert rows["lmstudio:qwen3:8b"] == ["unknown", "as figures", "local"]
+            assert rows["lmstudio:qwen3:8b"] == ["unknown", "as figures", "on this machine"]
             assert rows["openai:gpt-5.4-mini"] == ["0.75 / 4.50", "as pictures", "hosted"]
             keys = [row[-1] for row in rows.values()]
             assert keys.index("hosted, no key") > keys.index("hosted") and keys[-1] == "hosted, no key"
