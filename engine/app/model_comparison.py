@@ -31,7 +31,7 @@ SHARED = "agents with a model of their own keep it: what they are asked alike is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedComparison(PreparedStudy):
-    """A comparison that was checked, a study in no list: its run, without a model, and by the name of each that is
+    """A comparison that was checked, a study without a file: its run, without a model, and by the name of each that is
     compared its model and the ids of its runs."""
 
     spec: RunSpec
@@ -101,7 +101,7 @@ def prepare_comparison(
     own_models = any(job.spec.models for job in every.values())
     notes = ((RULES_REPEAT, fewer), (SHARED, own_models))
     return PreparedComparison(
-        name=name,
+        name=name[:16],
         file=None,
         folder=folder,
         light=False,

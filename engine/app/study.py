@@ -114,7 +114,7 @@ class _File(Frozen):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedStudy:
-    """A study that was checked: its name, its file (None for one that is in no list), the folder of its record, and a
+    """A study that was checked: its name, its file (None for a comparison of models), the folder of its record, and a
     job for each of its runs, each once; one that may ask a service has the file of its begin."""
 
     name: str
@@ -353,12 +353,14 @@ def _remove(jobs: Sequence[Job], now: datetime) -> None:
 
 
 def studies() -> Row:
-    """The studies of this machine, with the runs of each that are done. Raises MalformedData for a damaged record."""
-    return {"schema": SCHEMA, "studies": [{**one, "runs": len(one["runs"])} for one in stored_studies()]}
+    """The studies of this machine that have a file, with the runs of each that are done. Raises MalformedData for a
+    damaged record."""
+    listed = (one for one in stored_studies() if one["file"] is not None)
+    return {"schema": SCHEMA, "studies": [{**one, "runs": len(one["runs"])} for one in listed]}
 
 
 def stored_studies() -> Sequence[Row]:
-    """The same, each with the ids of its runs."""
+    """These and the comparisons of models, each with the ids of its runs."""
     return [_listed(file) for file in sorted(places.studies_dir().glob(f"*/{RECORD}"))]
 
 
@@ -381,11 +383,11 @@ def stored_study(record: str) -> Row:
 
 
 def _keep(prepared: PreparedStudy, troubles: Mapping[str, PaperdeskError]) -> None:
-    """Write the record of a study from a file: its runs, and why some have no figures."""
-    if prepared.file is not None:
-        runs, notes = [job.spec.run for job in prepared.jobs], {run: str(one) for run, one in troubles.items()}
-        record = {"study": prepared.name, "file": str(prepared.file), "runs": runs, "notes": notes}
-        places.write_whole(prepared.folder / RECORD, to_json(record))
+    """Write the record of a study: its runs, and why some have no figures."""
+    runs, notes = [job.spec.run for job in prepared.jobs], {run: str(one) for run, one in troubles.items()}
+    file = None if prepared.file is None else str(prepared.file)
+    record = {"study": prepared.name, "file": file, "runs": runs, "notes": notes}
+    places.write_whole(prepared.folder / RECORD, to_json(record))
 
 
 def _kept(file: Path) -> Mapping[str, Any]:

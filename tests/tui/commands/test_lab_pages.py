@@ -51,6 +51,9 @@ async def test_a_study_and_the_books_of_owners_are_rows_that_open(fresh: Path, t
         done = await asyncio.to_thread(run, "--daily", "--session", day)
         assert done.code == 0, done.err
     compared = (await asyncio.to_thread(run, "compare", "--json")).json
+    window = ("--symbols", "ORVL", "--from", "2025-03-10", "--to", "2025-03-11", "--preset", "finvision")
+    assert (await asyncio.to_thread(run, "compare", "--models", "offline", "--mask", "0,4", *window)).code == 0
+    assert len((await asyncio.to_thread(run, "study", "list", "--json")).json["studies"]) == 3
     async with opened((120, 40)) as pilot:
         await pilot.press("4")
         study = await page_of(pilot, "study grid")
@@ -58,6 +61,9 @@ async def test_a_study_and_the_books_of_owners_are_rows_that_open(fresh: Path, t
         books = await page_of(pilot, "books of the desk")
         assert all(f"{pair['other']} beside {pair['first']}" in books for pair in compared["pairs"])
         states = {row[0]: row[-1] for row in cells(pilot, "results")}
+        (compared,) = [name for name in states if name.startswith("study compare-")]
+        assert states[compared] == "2 of 2 done" and not any(name.startswith("finvision ") for name in states)
+        assert "finvision" in await page_of(pilot, compared)
         assert (states["study grid"], states["books of the desk"]) == ("2 of 2 done", "3 owners")
         lacking = f"study {tmp_path}/b/same.toml"
         assert states[f"study {tmp_path}/a/same.toml"] == "2 of 2 done"
