@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 SCHEMA = 1
+THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 WITH_DOTS = "bindings"
 """The section whose keys have dots of their own."""
 
@@ -69,9 +70,9 @@ def change_value(
 ) -> dict[str, Any]:
     """Write a value into the file, which is made where there is none, or (None) take it out: the document of it.
 
-    The text is read as a variable of the environment is: a list has commas. Raises UsageError for a key or a value that
-    cannot be, ConfigError for a file that is not TOML or that another of its values spoils, and as `check` does for
-    what the configuration would be.
+    The text is read as a variable of the environment is: a list has commas, and here a number may have them between its
+    thousands. Raises UsageError for a key or a value that cannot be, also where `check` refuses it, ConfigError for a
+    file that is not TOML or that another of its values spoils, and as `check` does for what the configuration would be.
     """
     section, *rest = key.split(".")
     path = (section, ".".join(rest)) if section == WITH_DOTS else (section, *rest)
@@ -80,6 +81,8 @@ def change_value(
     values = dict(read_sources(file, {}).values)
     before, seen = _at(values, path), _seen(values, path)
     if text is not None:
+        if THOUSANDS.fullmatch(text) and any(kind in (Decimal, int, float) for kind in kinds_of(Config, path)):
+            text = text.replace(",", "")
         try:
             put(values, path, text, key)
         except ConfigError as error:
@@ -89,7 +92,10 @@ def change_value(
     else:
         del _at(values, path[:-1])[path[-1]]
     config = _checked(values, path, file)
-    check(config)
+    try:
+        check(config)
+    except ConfigError as error:
+        raise UsageError(str(error)) if text is not None and key in str(error) else error from None
     checked = _at(config.model_dump(), path)
     new = None if text is None else _plain(text if checked is None else checked)
     document = _edited(file, path, new)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,6 @@ from engine.errors import ConfigError
 from engine.settings.edit import change_value
 
 Answers = Mapping[str, str]
-THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +36,10 @@ class Question:
         return self.key.isupper()
 
     def checked(self, text: str) -> str:
-        """The answer as it is kept, an amount without the commas between its thousands. Raises a PaperdeskError."""
+        """The answer as it is kept. Raises a PaperdeskError."""
         if self.check is not None:
             return self.check(text)
         if not self.secret:
-            text = text.replace(",", "") if THOUSANDS.fullmatch(text) else text
             with TemporaryDirectory(prefix="paperdesk-") as folder:
                 change_value(Path(folder) / "config.toml", self.key, text)
         elif not text:

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import ConfigError, UsageError
+from engine.errors import ConfigError
 from engine.settings.keys import write_private
 from tui.settings.invocation import Invocation
 
@@ -30,10 +30,7 @@ class ConfigurationFile:
 
         with self._lock:
             notes, before = list[str](), self._bytes()
-            try:
-                document = change_value(self.path, key, text, check=lambda config: notes.extend(_notes(config, text)))
-            except ConfigError as error:  # of the value that is given, not of another in the file
-                raise UsageError(str(error)) if text is not None and key in str(error) else error from None
+            document = change_value(self.path, key, text, check=lambda config: notes.extend(_notes(config, text)))
             self._changes.append((key, before, self._bytes()))
         return {**document, "notes": notes}
 
