@@ -10,6 +10,9 @@ from typing import Any
 from engine.reports import amounts
 from engine.reports.table import Cell, Column, action_ink, count, sign_ink
 
+SHORT_ID = 8
+"""Characters of a memory's id that a list shows; as many as tell it from all others are enough to name one."""
+
 SESSION = Column("SESSION", "session")
 SYMBOL = Column("SYM", "symbol", ink="strong", max_width=9, long="SYMBOL")
 SIDE = Column("SIDE", "side", ink=action_ink, max_width=5)

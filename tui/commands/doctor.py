@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import ConfigError, PaperdeskError
+from engine.reports.documents import set_up
 from engine.reports.table import plain
 from engine.settings import places
 from tui.settings.invocation import Invocation, command
@@ -22,7 +23,6 @@ from tui.text.console import plain_characters, show_document, standard_output
 from tui.text.plain_text import facts, one_line, table
 
 if TYPE_CHECKING:
-    from engine.reports.documents.set_up import AgentModel, Finding, Probed
     from engine.settings.config import Config, Loaded
 
 
@@ -40,10 +40,8 @@ def doctor_command(invocation: Invocation, connect: bool) -> int:
       paperdesk doctor
       paperdesk doctor --connect --json
     """
-    from engine.reports.documents.set_up import doctor_document
-
     findings = list(_findings(invocation, connect))
-    document = doctor_document(findings)
+    document = set_up.doctor_document(findings)
     show_document(document, lambda: _doctor_lines(findings))
     return 0 if document["healthy"] else 1
 
@@ -74,23 +72,21 @@ def models_command(invocation: Invocation, ask: str | None) -> int:
     if ask:
         return _try_at_length(invocation, ask)
     from engine.app.models.models import agent_models, probe_models
-    from engine.reports.documents.set_up import has_answered, models_document
 
     services = invocation.services()
     config, prices = services.config, services.models.prices()
     agents = agent_models(services, prices)
     probed = asyncio.run(probe_models(services, [one.spec for one in agents])) if ask is not None else None
-    document = models_document(config, agents, prices, probed)
+    document = set_up.models_document(config, agents, prices, probed)
     addresses = {one.spec.provider: services.models.address(one.spec) for one in agents}
     document["addresses"] = {name: address for name, address in addresses.items() if address}
     show_document(document, lambda: _model_lines(document, config, agents, probed))
-    return 0 if probed is None or all(map(has_answered, probed.values())) else 1
+    return 0 if probed is None or all(map(set_up.has_answered, probed.values())) else 1
 
 
 def _try_at_length(invocation: Invocation, text: str) -> int:
     from engine.app.models.models import endpoint_values, probe_models
     from engine.domain.model_call import Capabilities, ModelKind, parse_model_spec
-    from engine.reports.documents.set_up import has_answered, trial_document
     from engine.settings.edit import change_value
 
     services = invocation.services()
@@ -99,14 +95,14 @@ def _try_at_length(invocation: Invocation, text: str) -> int:
         raise click.UsageError(f"{text} is no service that could be tried")
     probed = asyncio.run(probe_models(services, [spec], at_length=True))
     found, written = probed[spec], dict[str, Any]()
-    if has_answered(found):
+    if set_up.has_answered(found):
         assert isinstance(found, Capabilities)
         for name, value in endpoint_values(services.config, spec, found).items():
             change_value(invocation.file, f"endpoints.{spec.provider}.{name}", str(value).lower())
             written[name] = value
-    document = trial_document(probed, written, str(invocation.file))
+    document = set_up.trial_document(probed, written, str(invocation.file))
     show_document(document, lambda: _trial_lines(document, str(spec)))
-    return 0 if has_answered(found) else 1
+    return 0 if set_up.has_answered(found) else 1
 
 
 def _trial_lines(document: Mapping[str, Any], spec: str) -> Iterator[str]:
@@ -127,16 +123,15 @@ def _figure(value: Any) -> str:
     return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
 
 
-def _findings(invocation: Invocation, connect: bool) -> Iterator[Finding]:
+def _findings(invocation: Invocation, connect: bool) -> Iterator[set_up.Finding]:
     """Every finding, in reading order."""
     from engine.app.upkeep.doctor import configuration_findings, desk_findings
-    from engine.reports.documents.set_up import FAIL, Finding
     from engine.settings.config import Config, Loaded
 
     try:
         loaded = invocation.load()
     except PaperdeskError as error:
-        yield Finding("Configuration", "file", FAIL, str(error))
+        yield set_up.Finding("Configuration", "file", set_up.FAIL, str(error))
         loaded = Loaded(Config(), {}, None)
     else:
         yield from configuration_findings(loaded, Path(invocation.config_file or places.config_file()))
@@ -145,45 +140,42 @@ def _findings(invocation: Invocation, connect: bool) -> Iterator[Finding]:
     yield from _app_findings(loaded)
 
 
-def _terminal_findings() -> Iterator[Finding]:
-    from engine.reports.documents.set_up import NOTE, OK, Finding
-
+def _terminal_findings() -> Iterator[set_up.Finding]:
     terminal, size = sys.stdout.isatty(), shutil.get_terminal_size()
     screen = (
         f"{size.columns} x {size.lines}, TERM {os.environ.get('TERM') or 'not set'}" if terminal else "none: a pipe"
     )
     small = terminal and (size.columns < 80 or size.lines < 24)
-    yield Finding("Terminal", "screen", NOTE if small else OK, screen + ("; the app wants 80 x 24" if small else ""))
+    yield set_up.Finding(
+        "Terminal", "screen", set_up.NOTE if small else set_up.OK, screen + ("; the app wants 80 x 24" if small else "")
+    )
     true_colour = os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
     colours = "NO_COLOR is set" if os.environ.get("NO_COLOR") else "24 bit" if true_colour else "as TERM says"
-    yield Finding("Terminal", "colours", OK, colours)
+    yield set_up.Finding("Terminal", "colours", set_up.OK, colours)
     encoding = sys.stdout.encoding or "unknown"
     narrow = standard_output().ascii_only or (terminal and plain_characters(os.environ, encoding))
     detail = f"{encoding}; encoding, locale or TERM has no box characters: plain ones are used" if narrow else encoding
-    yield Finding("Terminal", "encoding", NOTE if narrow else OK, detail)
+    yield set_up.Finding("Terminal", "encoding", set_up.NOTE if narrow else set_up.OK, detail)
 
 
-def _app_findings(loaded: Loaded) -> Iterator[Finding]:
+def _app_findings(loaded: Loaded) -> Iterator[set_up.Finding]:
     """Colours and keys of the app, and where they are set."""
-    from engine.reports.documents.set_up import FAIL, OK, Finding
     from tui.settings.app_settings import app_settings
 
     try:
         app, bindings = loaded.config.app, loaded.config.bindings
         settings = app_settings(app.theme, bindings, loaded.origins, read_only=app.read_only)
     except ConfigError as error:
-        yield Finding("App", "settings", FAIL, str(error))
+        yield set_up.Finding("App", "settings", set_up.FAIL, str(error))
         return
-    yield Finding("App", "theme", OK, f"{settings.theme} ({loaded.origins.get('app.theme', 'default')})")
+    yield set_up.Finding("App", "theme", set_up.OK, f"{settings.theme} ({loaded.origins.get('app.theme', 'default')})")
     own = ", ".join(f"{key.id} {key.shown}" for key in settings.keys if key.id in settings.keymap)
-    yield Finding("App", "keys", OK, own or "those of the help")
+    yield set_up.Finding("App", "keys", set_up.OK, own or "those of the help")
     if settings.read_only:
-        yield Finding("App", "read-only", OK, "nothing is changed from the app")
+        yield set_up.Finding("App", "read-only", set_up.OK, "nothing is changed from the app")
 
 
-def _doctor_lines(findings: Sequence[Finding]) -> Iterator[str]:
-    from engine.reports.documents.set_up import FAIL
-
+def _doctor_lines(findings: Sequence[set_up.Finding]) -> Iterator[str]:
     console, area = standard_output(), ""
     widest = min(24, max(len(finding.name) for finding in findings))
     for finding in findings:
@@ -193,16 +185,15 @@ def _doctor_lines(findings: Sequence[Finding]) -> Iterator[str]:
             area = finding.area
         head = f"  {finding.state:<5} {finding.name:<{widest}}  "
         yield from facts([(head, one_line(finding.detail))], console.width, len(head))
-    failed = sum(finding.state == FAIL for finding in findings)
+    failed = sum(finding.state == set_up.FAIL for finding in findings)
     yield ""
     if failed:
         yield f"{failed} check{'s' if failed > 1 else ''} failed"
 
 
 def _model_lines(
-    document: Mapping[str, Any], config: Config, agents: Sequence[AgentModel], probed: Probed | None
+    document: Mapping[str, Any], config: Config, agents: Sequence[set_up.AgentModel], probed: set_up.Probed | None
 ) -> Iterator[str]:
-    from engine.reports.documents.set_up import probe_text
     from tui.text.model_text import charts_text, price_text
 
     console = standard_output()
@@ -232,7 +223,9 @@ def _model_lines(
     if probed is not None:
         yield ""
         yield console.bold("Asked just now")
-        yield from facts([(f"{spec}  ", probe_text(result)) for spec, result in probed.items()], console.width, 28)
+        yield from facts(
+            [(f"{spec}  ", set_up.probe_text(result)) for spec, result in probed.items()], console.width, 28
+        )
         if not probed:
             yield "none: the rules answer without a service"
     yield ""
@@ -249,13 +242,13 @@ def _model_lines(
     yield from table(("MODEL", "IN", "CACHED", "OUT", "TRAINED"), rows, {"IN", "CACHED", "OUT"}, console.room)
 
 
-def _key(one: AgentModel) -> str:
+def _key(one: set_up.AgentModel) -> str:
     if not one.key_variable:
         return "none needed"
     return f"{one.key_variable} {'missing' if one.key_missing else 'present'}"
 
 
-def _trained(one: AgentModel) -> str:
+def _trained(one: set_up.AgentModel) -> str:
     if not one.spec.model:
         return ""
     return f"until {one.price.training_cutoff}" if one.price and one.price.training_cutoff else "unknown"

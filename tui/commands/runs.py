@@ -8,23 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from engine.domain.text import counted
 from engine.errors import MalformedData
 from engine.reports.amounts import percent
+from engine.reports.documents.runs import StoredRun, exported_document, pruned_document, runs_document
 from engine.reports.table import Column, sign_ink
 from tui.commands.options import COUNT, DAY, actions, both_ends, limit_option, lines_shown, option_of, symbol_list
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
 from tui.shell.cost_confirmation import check_asks
 from tui.text.console import listing, show_document, standard_output
-from tui.text.plain_text import beginning
-
-if TYPE_CHECKING:
-    from engine.reports.documents.runs import StoredRun
+from tui.text.plain_text import cut
+from tui.text.runs_text import candidate_lines, comparison_lines, list_lines, pruned_lines, run_curves
 
 LIST, COMPARE, EXPORT, PRUNE = "list", "compare", "export", "prune"
 
@@ -83,9 +82,6 @@ def runs_command(
 
 
 def _list(runs: Sequence[StoredRun], limit: int) -> None:
-    from engine.reports.documents.runs import runs_document
-    from tui.text.runs_text import list_lines
-
     document = runs_document(runs[: limit or None], of=runs)
     show_document(document, lambda: list_lines(document))
     unread = [run for run in runs if run.problem]
@@ -96,7 +92,6 @@ def _list(runs: Sequence[StoredRun], limit: int) -> None:
 def _compare(runs: Sequence[StoredRun], out: str | None) -> None:
     from engine.app.runs import compare_runs
     from engine.reports.comparison_page import comparison_html
-    from tui.text.runs_text import comparison_lines, run_curves
 
     target = None if out is None else page_target(out)
     document, console = compare_runs(runs), standard_output()
@@ -107,7 +102,6 @@ def _compare(runs: Sequence[StoredRun], out: str | None) -> None:
 
 def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None:
     from engine.app.runs import export_run
-    from engine.reports.documents.runs import exported_document
 
     target = (Path(run.id) if folder is None else folder.expanduser()).absolute()
     document = exported_document(run, target, export_run(invocation.services(), run, target))
@@ -116,8 +110,6 @@ def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None
 
 def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], keep: int | None, *, yes: bool) -> None:
     from engine.app.runs import Pruned, check_prunable, prune_runs, to_prune
-    from engine.reports.documents.runs import pruned_document
-    from tui.text.runs_text import candidate_lines, pruned_lines
 
     check_prunable(named)
     going = named or to_prune(runs, keep or 0)
@@ -161,7 +153,7 @@ TRIALS = (
     Column("TIME", lambda one: one["time"][:16].replace("T", " ")),
     Column("KIND", "kind"),
     Column("NAME", "name"),
-    Column("SYMBOLS", lambda one: beginning(",".join(one["symbols"]), 24)),
+    Column("SYMBOLS", lambda one: cut(",".join(one["symbols"]), 24)),
     Column("WINDOW", lambda one: f"{one['first']} to {one['last']}"),
     Column("RETURN", lambda one: "" if one["total_return"] is None else one["total_return"], percent, sign_ink),
     Column("RUN", "run"),

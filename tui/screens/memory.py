@@ -18,7 +18,7 @@ from textual.containers import Horizontal, Vertical
 
 from engine.errors import PaperdeskError
 from engine.messages.commands import MemoryChange
-from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SYMBOL, WRITTEN
+from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SHORT_ID, SYMBOL, WRITTEN
 from tui.charts.plotting import PlotData
 from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
@@ -38,8 +38,6 @@ Document = Mapping[str, Any]
 Moment = tuple[str | None, date | None, bool]
 """A run, None for the desk's own record; a session of it, None for its end; and True for the time before that session
 was decided."""
-SHORT_ID = 8
-"""Characters of an id that name a memory in a command."""
 
 
 class MemoryKeys(FramedScreen):

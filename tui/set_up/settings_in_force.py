@@ -27,8 +27,8 @@ from tui.text.model_text import charts_text, place_text, price_text
 
 FIRST = ("models.default", "models.agents", "budget", "desk.symbols", "broker.mode", "watch", "app.theme", "desk")
 """Keys and sections that come first; the rest follows as the configuration has it, and the keys of the app."""
-UNITS = ("seconds", "minutes", "hours", "dollars", "tokens")
-"""Units with which the example's comment on a setting begins."""
+UNITS = {"Seconds": "s", "Minutes": "min", "Hours": "h", "Dollars": "USD", "Tokens": "tokens"}
+"""The unit of a setting by the word with which the example's comment on it begins."""
 DESK_MODEL, OFFLINE = "models.default", "offline"
 
 
@@ -54,9 +54,8 @@ class ConfigValue:
     @property
     def shown(self) -> str:
         """The value with its unit, or with what is known of it."""
-        unit = self.meaning.partition(" ")[0].lower()
-        measured = f"{self.text} {unit}" if self.text and unit in UNITS else self.text
-        return ": ".join(filter(None, (measured, self.traits))) or "none"
+        unit = UNITS.get(self.meaning.partition(" ")[0], "") if self.text else ""
+        return ": ".join(filter(None, (f"{self.text} {unit}".strip(), self.traits))) or "none"
 
     @property
     def is_model(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.domain.text import counted
 from engine.reports.table import Column
-from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SESSION, SYMBOL, WRITTEN
+from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SESSION, SHORT_ID, SYMBOL, WRITTEN
 from tui.text.console import standard_output
 from tui.text.plain_text import Line, cut, one_line, table, table_of, wrapped
 
@@ -38,8 +38,6 @@ CHANGES = (
 
 def list_lines(title: str, document: Document) -> Iterator[str]:
     """Two lines for each memory: its state and its text."""
-    from engine.reports.documents.memory import SHORT_ID
-
     console = standard_output()
     width, shown = min(console.width, 120), document["memories"]
     heading = f"Memory of {title}, at the end of {document['session'] or 'no session'}"
@@ -62,8 +60,6 @@ def list_lines(title: str, document: Document) -> Iterator[str]:
 
 def forgotten_lines(title: str, document: Document) -> Iterator[str]:
     """Two lines for each memory that is forgotten: when and why, and its text."""
-    from engine.reports.documents.memory import SHORT_ID
-
     console = standard_output()
     width = min(console.width, 120)
     count = len(document["forgotten"])
@@ -78,8 +74,6 @@ def forgotten_lines(title: str, document: Document) -> Iterator[str]:
 
 def change_lines(document: Document) -> Iterator[str]:
     """A memory that was pinned or forgotten, or of which that was taken back."""
-    from engine.reports.documents.memory import SHORT_ID
-
     width, short = min(standard_output().width, 110), document["id"][:SHORT_ID]
     done, undo = DONE[document["change"]]
     already = "" if document["changed"] else " already"

@@ -11,7 +11,6 @@ from engine.reports.table import Column
 
 __all__ = [
     "Line",
-    "beginning",
     "cut",
     "facts",
     "one_line",
@@ -31,13 +30,6 @@ Line = tuple[str, str]
 """The text, and its ink: `strong`, `heading`, `quiet`, `warn`, `up`, `down`, or empty."""
 Paint = Callable[[Line], str]
 """Gives a text its ink, as a Console does."""
-
-
-def beginning(text: str, most: int) -> str:
-    """At most so many characters of the text on one line, cut between words where it is longer."""
-    import textwrap
-
-    return textwrap.shorten(one_line(text), most, placeholder=" ...")
 
 
 def table(

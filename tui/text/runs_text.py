@@ -13,7 +13,7 @@ from engine.reports.table import Column, sign_ink
 from tui.text.attribution_text import sensitivity_lines
 from tui.text.console import Console, listing
 from tui.text.equity_curves import curve_lines
-from tui.text.plain_text import GAP, beginning, one_line, table
+from tui.text.plain_text import GAP, cut, one_line, table
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
@@ -32,7 +32,7 @@ RUNS = (
     Column("RUN", "id"),
     Column("KIND", "kind", drop_order=2),
     Column("NAME", "name"),
-    Column("SYMBOLS", lambda run: beginning(",".join(run["symbols"]), 24), drop_order=1),
+    Column("SYMBOLS", lambda run: cut(",".join(run["symbols"]), 24), drop_order=1),
     Column("WINDOW", _window),
     Column("RETURN", lambda run: run["metrics"].get("total_return", ""), percent, sign_ink),
     Column("SHARPE", lambda run: run["metrics"].get("sharpe", ""), ratio),

@@ -13,7 +13,7 @@ from engine.reports.card import action_words, cut_words, dissent_words, first_re
 from engine.reports.documents.closes import HORIZONS
 from engine.reports.documents.reasons import agent_rows
 from engine.reports.settings_text import changed_text
-from tui.text.plain_text import Line, beginning, one_line, table, wrapped
+from tui.text.plain_text import Line, cut, one_line, table, wrapped
 from tui.text.run_text import decided_by, order_words, trade_words
 
 Row = Mapping[str, Any]
@@ -42,7 +42,7 @@ class _Entry(NamedTuple):
         label, first = (LABEL, "") if width >= NARROW else (0, f"{self.label.strip()}: " if self.label else "")
         lines = wrapped(first + self.text, width - label)
         if len(lines) > self.most:
-            lines[self.most - 1 :] = [beginning(" ".join(lines[self.most - 1 :]), width - label)]
+            lines[self.most - 1 :] = [cut(" ".join(lines[self.most - 1 :]), width - label)]
         for number, line in enumerate(lines):
             yield f"{'' if number else self.label:<{label}.{label}}{line}".rstrip(), self.ink
 

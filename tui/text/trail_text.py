@@ -11,7 +11,7 @@ from engine.domain.text import counted, state_words
 from engine.messages.answer_text import answer_text
 from engine.reports import amounts
 from engine.reports.card import opinion_words
-from tui.text.plain_text import Line, beginning, one_line, paragraph, section, wrapped
+from tui.text.plain_text import Line, cut, one_line, paragraph, section, wrapped
 from tui.text.run_text import combined_opinions, order_words, trade_words
 from tui.text.trail_summary import WIDEST, first_lines
 
@@ -200,7 +200,7 @@ MEMORY: Part = (
     "recollections",
     lambda row: str(row["id"]),
     _recalled,
-    lambda row, shown, width: paragraph(beginning(row["text"], 2 * width), width, "    "),
+    lambda row, shown, width: paragraph(cut(one_line(row["text"]), 2 * width), width, "    "),
 )
 ANSWERS: Part = ("answers", lambda row: f"{row['agent']} {row['answer']}", _called, _answer)
 QUESTIONS: Part = ("answers", lambda row: f"{row['agent']} {row['prompt_hash']}", _called, _prompts)

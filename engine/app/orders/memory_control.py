@@ -26,8 +26,9 @@ from engine.execution.controls import PATIENCE
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import ChangeMemory, MemoryChange
-from engine.reports.documents.memory import SHORT_ID, change_document, named
+from engine.reports.documents.memory import change_document, named
 from engine.reports.documents.row_json import Row
+from engine.reports.tables import SHORT_ID
 from engine.services import Services
 from engine.settings import places
 from memory.errors import InvalidRecord

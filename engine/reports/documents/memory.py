@@ -19,6 +19,7 @@ from engine.preset import load_preset
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
+from engine.reports.tables import SHORT_ID
 from memory.lifecycle import importance_at
 from memory.live_index import ScoredRecord
 from memory.marks import Marks
@@ -30,8 +31,6 @@ from memory.record import MARKET, Cause, MemoryRecord, Touch
 
 CITING = (Cause.CITED, Cause.PAID, Cause.COST)
 """Causes of changes that an opinion brought about: `by` names it."""
-SHORT_ID = 8
-"""Characters of an id that a list shows; as many as tell it from all others are enough to name one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

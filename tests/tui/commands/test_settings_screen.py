@@ -87,6 +87,8 @@ async def test_each_kind_of_setting_is_written_with_comments_kept_and_undone(run
     comments = [line for line in example().splitlines() if line.startswith("# ") and " = " not in line]
     async with running() as pilot:
         screen = await settings(pilot)
+        shown = {row.key: row.cells[1].text for row in table(pilot).rows}
+        assert (shown["watch.after_close"], shown["budget.usd_per_day"]) == ("20 min", "5 USD")
         for key, (text, value) in CHANGES.items():
             before = file.read_bytes()
             table(pilot).point_at(key)
