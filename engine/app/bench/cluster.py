@@ -135,8 +135,10 @@ def _local(count: int) -> Iterator[Client]:
     from distributed import LocalCluster
 
     # A profile of each second would be kept for an hour, hundreds of megabytes by then. The main module is hidden until
-    # the end: a worker that was killed is started again.
-    with dask.config.set({"distributed.worker.profile.enabled": False}), no_main_module():
+    # the end: a worker that was killed is started again, however often; one that is ended twice within this time would
+    # not be.
+    settings = {"distributed.worker.profile.enabled": False, "distributed.deploy.lost-worker-timeout": "30 days"}
+    with dask.config.set(settings), no_main_module():
         try:
             started = LocalCluster(
                 n_workers=count,

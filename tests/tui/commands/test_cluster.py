@@ -25,6 +25,7 @@ from tests.tui.commands.test_study import NEAR, Trader, figures, journals, writt
 from tests.tui.real_terminal import REPO
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+from dask.config import set as dask_settings
 
 WAITING = """
 import os, time
@@ -181,10 +182,8 @@ def test_a_scheduler_that_gets_no_worker_is_tried_again_later(
 def test_workers_that_cannot_be_started_here_are_no_fault_of_certificates(
     run: Run, paperdesk_home: Path, tmp_path: Path
 ) -> None:
-    import dask
-
     file = written(tmp_path, RULE.replace("UPWD", "ORVL"))
-    with dask.config.set({"temporary-directory": f"{file}/none"}):
+    with dask_settings({"temporary-directory": f"{file}/none"}):
         failed = run("study", file, "--scheduler", "local")
     assert failed.code == 75 and file in failed.err and "TLS" not in failed.err and failed.err.count("\n") == 1
 
@@ -252,14 +251,10 @@ def test_a_run_that_ends_its_workers_is_a_row_without_figures_and_the_others_fin
     file = written(tmp_path, DEADLY, "deadly.py")
     text = RULES.replace('"macd", "{file}"', f'"{file}:Deadly", "macd"')
     command = ("study", written(tmp_path, text), "--json")
-    no_failure = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
-    with (
-        begun_scheduler(tmp_path, **no_failure) as (scheduler, _),
-        # One that is started again: its end is charged to all that it was given.
-        dask("worker", "--scheduler-file", str(scheduler), "--nthreads", "4", folder=tmp_path),
-    ):
-        address = json.loads(scheduler.read_text(encoding="utf-8"))["address"]
-        rows = run(*command, "--scheduler", address).json["rows"]
+    # One worker: its end is charged to all that it was given. It takes longer than this to be started again.
+    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.deploy.lost-worker-timeout": 0}
+    with dask_settings(settings):
+        rows = run(*command, "--scheduler", "local").json["rows"]
     assert [bool(row["fingerprint"]) for row in rows] == [False, False, True, True]
     assert [bool(row["note"] and "has ended several workers" in row["note"]) for row in rows] == [
         True,
