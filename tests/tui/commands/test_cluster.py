@@ -251,8 +251,11 @@ def test_a_run_that_ends_its_workers_is_a_row_without_figures_and_the_others_fin
     file = written(tmp_path, DEADLY, "deadly.py")
     text = RULES.replace('"macd", "{file}"', f'"{file}:Deadly", "macd"')
     command = ("study", written(tmp_path, text), "--json")
-    # One worker: its end is charged to all that it was given. It takes longer than this to be started again.
-    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.deploy.lost-worker-timeout": 0}
+    settings = {
+        "distributed.scheduler.allowed-failures": 0,
+        "distributed.scheduler.worker-saturation": "inf",  # the only worker has all, and its end is charged to all
+        "distributed.deploy.lost-worker-timeout": 0,  # it takes longer to be started again
+    }
     with dask_settings(settings):
         rows = run(*command, "--scheduler", "local").json["rows"]
     assert [bool(row["fingerprint"]) for row in rows] == [False, False, True, True]
