@@ -15,7 +15,6 @@ from engine.reports.documents.row_json import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
 from engine.reports.html_charts import Chart, charts, symbol_costs
 from engine.reports.periods import MONTHS, fall_rows, month_rows, year_rows
-from engine.reports.settings_text import key_title
 from engine.reports.summary import (
     DISCLAIMER,
     action_rows,
@@ -82,7 +81,7 @@ def html(document: Mapping[str, Any]) -> str:
         remarks=list(remarks(document)),
         charts=[(chart, Markup(chart.drawing)) for chart in charts(document)],
         costs=list(symbol_costs(document)),
-        settings=[(key_title(name), value) for name, value in flat_settings(run_settings(document))],
+        settings=list(flat_settings(run_settings(document))),  # by the keys that one would set
         **{
             "MONTHS": texts("", *MONTHS),
             "YEARS": YEARS,
