@@ -111,6 +111,47 @@ async def test_the_cursor_moves_and_the_chart_follows() -> None:
         assert (chart.shown_view.cursor, chart.shown_view.end) == (None, None)
 
 
+@pytest.mark.parametrize("zoomed_out", range(5))
+async def test_the_bar_under_the_cursor_is_drawn_at_every_zoom(zoomed_out: int) -> None:
+    app = Desk(data(503))
+    async with app.run_test(size=(121, 40)) as pilot:
+        chart = app.query_one(CandleChart)
+        await pilot.press(*["minus"] * zoomed_out)
+        while (chart.shown_view.cursor or 503) > 100:
+            await pilot.press("left")
+            cells, _ = chart.places()
+            assert chart.shown_view.cursor in chart.rows_in_view and min(cells) >= 0
+        rows = chart.rows_in_view
+        await pilot.click(CandleChart, offset=(0, 10))  # no candle stands there, or the first one in view
+        assert chart.rows_in_view == rows
+
+
+async def test_bars_in_view_fill_the_chart_and_are_of_the_same_days_after_a_session_came_or_went() -> None:
+    every = data(504)
+    columns = {name: getattr(every, name) for name in ("open", "high", "low", "close", "volume", "days")}
+
+    def show(first: int, last: int) -> None:
+        chart.show(
+            replace(every, **{name: one[first:last] for name, one in columns.items()}), ("XYZ", [1.0] * (last - first))
+        )
+
+    app = Desk(data(503))
+    async with app.run_test(size=(121, 40)) as pilot:
+        chart = app.query_one(CandleChart)
+        show(0, 503)
+        await pilot.press("left", "pageup")
+        shown = [chart.data.days[row] for row in chart.rows_in_view]
+        show(1, 504)
+        assert chart.data.days[chart.shown_view.cursor or 0] == every.days[502]
+        assert [chart.data.days[row] for row in chart.rows_in_view] == shown
+        show(0, 300)  # a place in the past: neither a bar nor a cursor beyond it
+        assert chart.rows_in_view.stop == 300 and chart.shown_view.cursor == 299
+        await pilot.pause()
+        assert "XYZ" in title(chart)
+        await pilot.press("home", "minus", "minus", "minus")
+        assert chart.rows_in_view == range(300)
+
+
 async def test_a_click_puts_the_cursor_on_the_candle() -> None:
     app = Desk(data(400))
     async with app.run_test(size=(120, 40)) as pilot:

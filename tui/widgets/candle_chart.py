@@ -3,6 +3,7 @@ its wheel zooms, and the bar under the pointer is crossed."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from typing import ClassVar
 
@@ -50,13 +51,19 @@ class CandleChart(ChartWidget, can_focus=True):
         self._was_dragged = False
 
     def show(self, data: ChartData, beside: Compared | None = None) -> None:
-        """Show data, with those of another symbol beside; of another symbol the newest bars, at the same zoom."""
-        if data.title != self.data.title:
-            self.under_pointer = None
-            if self.view is not None:
-                newest = len(data) - 1 if self.view.cursor is not None and len(data) else None
-                self.view = replace(self.view, end=None, cursor=newest)
+        """Show data, with those of another symbol beside; of another symbol the newest bars, at the same zoom, of the
+        same one those that were in view: a session that comes may take the place of the oldest."""
+        before, view = self.data, self.view
         self.data, self.beside = data, beside
+        if data.title != before.title:
+            self.under_pointer = None
+            if view is not None:
+                newest = len(data) - 1 if view.cursor is not None and len(data) else None
+                self.view = replace(view, end=None, cursor=newest)
+        elif view is not None and len(data) and len(before):
+            gone = bisect_left(before.days, data.days[0]) - bisect_left(data.days, before.days[0])
+            end, cursor = (None if row is None else row - gone for row in (view.end, view.cursor))
+            self.view = replace(view, end=end, cursor=cursor)
 
     def watch_view(self) -> None:
         """Say so to the screen."""
@@ -81,19 +88,24 @@ class CandleChart(ChartWidget, can_focus=True):
 
     @property
     def shown_view(self) -> ChartView:
-        """The view as drawn: the chosen one, else the default for this width."""
-        if self.view is not None:
-            return self.view
-        wide = self._columns // 2 >= _ENOUGH_BARS
-        step, per = ZOOMS[_TWO_COLUMNS if wide else _ONE_COLUMN]
-        return ChartView(step, per)
+        """The view as drawn: the chosen one as far as there are bars, else the default for this width."""
+        if (view := self.view) is None:
+            wide = self._columns // 2 >= _ENOUGH_BARS
+            step, per = ZOOMS[_TWO_COLUMNS if wide else _ONE_COLUMN]
+            return ChartView(step, per)
+        count, end, cursor = len(self.data), view.end, view.cursor
+        if end is not None:
+            end = max(end, self._shown(view) * view.per)
+        if cursor is not None:
+            cursor = max(0, min(cursor, count - 1)) if count else None
+        return replace(view, end=None if end is None or end >= count else end, cursor=cursor)
 
     @property
     def rows_in_view(self) -> range:
         """The rows of the data that are drawn."""
         view = self.shown_view
         end = self._end(view)
-        return range(max(0, end - self._bars), end)
+        return range(max(0, -(-end // view.per) - self._columns // view.step) * view.per, end)
 
     def places(self) -> tuple[tuple[int, ...], int]:
         """The cell of each row in view, that of its candle's wick, and the columns of the plot."""
@@ -108,11 +120,9 @@ class CandleChart(ChartWidget, can_focus=True):
     def _columns(self) -> int:
         return plot_layout(self.data, max(1, self.size.width), max(1, self.size.height)).plot_width
 
-    @property
-    def _bars(self) -> int:
-        """Number of bars that fit into the plot."""
-        view = self.shown_view
-        return max(1, self._columns // view.step) * view.per
+    def _shown(self, view: ChartView) -> int:
+        """Number of candles that fit into the plot."""
+        return max(1, self._columns // view.step)
 
     def _end(self, view: ChartView) -> int:
         """The row after the last bar in view."""
@@ -135,7 +145,7 @@ class CandleChart(ChartWidget, can_focus=True):
             self.view = None
             return
         view, count = self.shown_view, len(self.data)
-        if steps > 0 and count <= self._bars:
+        if steps > 0 and count <= self._shown(view) * view.per:
             return
         place = min(range(len(ZOOMS)), key=lambda n: abs(ZOOMS[n][0] / ZOOMS[n][1] - view.step / view.per))
         step, per = ZOOMS[max(0, min(len(ZOOMS) - 1, place + steps))]
@@ -153,16 +163,16 @@ class CandleChart(ChartWidget, can_focus=True):
 
     def action_pan(self, pages: int) -> None:
         """Pan by half a screen, earlier (negative) or later."""
-        self._go_to(self._end(self.shown_view) + pages * max(1, self._bars // 2))
+        view = self.shown_view
+        self._go_to(self._end(view) + pages * max(1, self._shown(view) * view.per // 2))
 
     def _go_to(self, end: int) -> None:
         """Pan until a row is the one after the last bar in view, as far as there are bars."""
-        count = len(self.data)
-        self.view = replace(self.shown_view, end=None if end >= count else max(end, min(self._bars, count)))
+        self.view = replace(self.shown_view, end=None if end >= len(self.data) else end)
 
     def action_oldest(self) -> None:
         """Pan to the oldest bars."""
-        self.view = replace(self.shown_view, end=min(self._bars, len(self.data)) or None)
+        self._go_to(0)
 
     def action_newest(self) -> None:
         """Pan to the newest bars, and remove the cursor."""
@@ -219,8 +229,8 @@ class CandleChart(ChartWidget, can_focus=True):
         if point is None or point.x >= columns or not len(self.data):
             return None
         groups = -(-self._end(view) // view.per)
-        group = groups - 1 - (columns - 1 - point.x) // view.step
-        return min(len(self.data) - 1, group * view.per) if group >= 0 else None
+        row = (groups - 1 - (columns - 1 - point.x) // view.step) * view.per
+        return row if row in self.rows_in_view else None
 
     def put_cursor(self, row: int) -> None:
         """Put the cursor on a bar, and pan to keep it in view."""
@@ -230,10 +240,9 @@ class CandleChart(ChartWidget, can_focus=True):
         """Pan the view as little as needed to have its cursor in view."""
         if view.cursor is None:
             return view
-        shown = max(1, self._columns // view.step) * view.per
-        end = self._end(view)
+        shown, group, end = self._shown(view), view.cursor // view.per, self._end(view)
         if view.cursor >= end:
             end = view.cursor + 1
-        elif view.cursor < end - shown:
-            end = view.cursor + shown
+        elif group < -(-end // view.per) - shown:
+            end = (group + shown) * view.per
         return replace(view, end=None if end >= len(self.data) else end)
