@@ -11,6 +11,8 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from conftest import drawn as painted
+from conftest import until
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
@@ -216,7 +218,11 @@ async def test_the_widget_draws_and_takes_new_data(monkeypatch: pytest.MonkeyPat
         await pilot.pause()
         while any(not worker.is_finished for worker in app.workers):
             await pilot.pause(0.01)
-        assert "QQQ 9.00" in plot.render_line(0).text
+        await until(pilot, lambda: "QQQ 9.00" in painted(pilot))
+        plot.show(PlotData())
+        await until(pilot, lambda: "QQQ" not in painted(pilot))
+        plot.show(PlotData({"QQQ": [7.0, 9.0]}, ["a", "b"]))
+        await until(pilot, lambda: "QQQ 9.00" in painted(pilot))
         assert {plot.render_line(y).cell_length for y in range(16)} == {60}
         # Every cell lies on the screen's ground, those of the axes too: the terminal's own may be white.
         grounds = {segment.style and segment.style.bgcolor for y in range(16) for segment in plot.render_line(y)}

@@ -106,7 +106,7 @@ class ChartPane(ShowsFailures, Vertical):
             self._built_from = built_from
             if self._timeframe == DAYS and self._chart.data.title != self._daily.title:
                 self._take(SymbolChart(data=self._daily))
-            self._build(view, self._symbol, self._other)
+            self._build(built_from, view, self._symbol, self._other)
         self._plot()
 
     def _take(self, chart: SymbolChart) -> None:
@@ -127,15 +127,18 @@ class ChartPane(ShowsFailures, Vertical):
         return [one for one in dict.fromkeys((benchmark, *desk)) if one and one != self._symbol]
 
     @work(group=f"{READING} chart", exclusive=True, exit_on_error=False, description="chart")
-    async def _build(self, view: Snapshot, symbol: str, beside: str) -> None:
+    async def _build(self, built_from: tuple[object, ...], view: Snapshot, symbol: str, beside: str) -> None:
         minutes = self._timeframe == MINUTES
         try:
-            self._take(await (self._of_minutes(view, symbol) if minutes else self._of_days(view, symbol, beside)))
+            chart = await (self._of_minutes(view, symbol) if minutes else self._of_days(view, symbol, beside))
         except PaperdeskError as error:
             self.notify(f"{symbol}: {error}", markup=False, timeout=4)
             if minutes:
                 self._timeframe = DAYS
                 self._follow()
+        else:
+            if built_from is self._built_from:  # else nobody asks for it any more
+                self._take(chart)
 
     async def _of_minutes(self, view: Snapshot, symbol: str) -> SymbolChart:
         from tui.charts.symbol_chart import minute_chart
@@ -197,11 +200,12 @@ class ChartPane(ShowsFailures, Vertical):
             set_title(pane, f"Bar of {data.title}")
         plotted = (data, rows, self._indicator, chart.places(), cursor)
         panes = self._chart.panes
-        if not panes or (self._plotted and self._plotted[0] is plotted[0] and self._plotted == plotted):
+        being_read = not panes and len(data)
+        if being_read or (self._plotted and self._plotted[0] is plotted[0] and self._plotted == plotted):
             return
         self._plotted = plotted
         days = [str(day) for day in data.days[rows.start : rows.stop]]
-        curves = {name: values[rows.start : rows.stop] for name, values in panes[self._indicator].items()}
+        curves = {name: values[rows.start : rows.stop] for name, values in panes.get(self._indicator, {}).items()}
         crossed = cursor - rows.start if cursor is not None and cursor in rows else None
         levels = LEVELS.get(self._indicator, ())
         plot.show(PlotData(curves, days, columns=chart.places(), cursor=crossed, levels=levels))
@@ -218,7 +222,9 @@ class ChartPane(ShowsFailures, Vertical):
     @on(CurvePlot.Picked)
     def _bar_picked(self, event: CurvePlot.Picked) -> None:
         event.stop()  # the sessions of this pane are its bars
-        self.candles.put_cursor(self.candles.rows_in_view[event.place])
+        days = [str(day) for day in self._chart.data.days]
+        if event.label in days:
+            self.candles.put_cursor(days.index(event.label))
 
     def go_timeframe(self, step: int) -> None:
         """Go to a longer timeframe, or a shorter one."""

@@ -27,15 +27,9 @@ class CurvePlot(ShowsFailures, ChartWidget):
 
     @dataclass
     class Picked(Message):
-        """A click on a point of the curves, by its place on the axis."""
+        """A click on a point of the curves that are drawn, by its label."""
 
-        plot: CurvePlot
-        place: int
-
-        @property
-        def label(self) -> str:
-            """The label of the point."""
-            return self.plot.data.labels[self.place]
+        label: str
 
     def __init__(
         self, *, id: str = "curve", title: str = "", classes: str = "", point: str = "session", empty: str = ""
@@ -47,7 +41,8 @@ class CurvePlot(ShowsFailures, ChartWidget):
         """The text until something is shown, where it does not begin with its first point."""
         self.data = PlotData()
         self._strips: list[Strip] = []
-        self._columns: Sequence[int] = ()
+        self._points: Sequence[tuple[int, str]] = ()
+        """The column and the label of every point that is drawn."""
 
     @property
     def drawing(self) -> bool:
@@ -68,6 +63,8 @@ class CurvePlot(ShowsFailures, ChartWidget):
         """Draw again for another size."""
         if self.size.area and self.data.series:
             self._draw()
+        else:
+            self.refresh()
 
     def notify_style_update(self) -> None:
         """Draw again after a change of theme or class."""
@@ -78,9 +75,9 @@ class CurvePlot(ShowsFailures, ChartWidget):
     @work(group="plot", exclusive=True, exit_on_error=False)
     async def _draw(self) -> None:
         """Draw in a thread (years of sessions take some 10 ms); a new drawing cancels the one in progress."""
-        width, height = self.size
-        drawn = await asyncio.to_thread(self._drawn, self.data, width, height, self.chart_style())
-        self._strips, self._columns = drawn
+        data, (width, height) = self.data, self.size
+        self._strips, columns = await asyncio.to_thread(self._drawn, data, width, height, self.chart_style())
+        self._points = list(zip(columns, data.labels, strict=False))
         self.refresh()
 
     def _drawn(self, data: PlotData, width: int, height: int, style: ChartStyle) -> tuple[list[Strip], Sequence[int]]:
@@ -100,10 +97,10 @@ class CurvePlot(ShowsFailures, ChartWidget):
 
     def on_click(self, event: events.Click) -> None:
         """Say which session was clicked on."""
-        point, columns = event.get_content_offset(self), self._columns[: len(self.data.labels)]
-        if point is None or not columns:
-            return
-        self.post_message(self.Picked(self, min(range(len(columns)), key=lambda n: abs(columns[n] - point.x))))
+        point = event.get_content_offset(self)
+        if point is not None and self._points and self.data.series:
+            _, label = min(self._points, key=lambda one: abs(one[0] - point.x))
+            self.post_message(self.Picked(label))
 
 
 class BarPlot(CurvePlot):
