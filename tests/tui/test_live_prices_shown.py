@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Running, bar, shown, until
+from conftest import Running, bar, cells, shown, until
 from fake_desk import BOUGHT, NOW, SESSION, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
@@ -123,6 +123,11 @@ async def test_one_price_feeds_last_chart_profit_and_equity(running: Running, tm
             await until(pilot, lambda: "Equity 102,000.00" in bar(pilot) and "+0.47% day" in bar(pilot))
             await until(pilot, lambda: profit() == "+660")
             assert watchlist.title == "Watchlist, live" and watchlist.rows[0].cells[7].text == "+660"
+        await pilot.press("3")
+        for price in (50, 60):  # an open Book follows it, too
+            feed.says(LastTrade("AAA-USD", Decimal(price), NOW))
+            valued = "46.00" if split else f"{price}.00"
+            await until(pilot, lambda valued=valued: [row[3] for row in cells(pilot, "book-positions")] == [valued])  # type: ignore[misc]
 
 
 async def test_the_watchlist_says_of_what_its_profit_is_where_its_prices_are_later(

@@ -51,7 +51,7 @@ BLOTTER = (
 """Every order from its decision to its result."""
 
 
-def position_rows(book: Book, prices: Mapping[str, Decimal | None]) -> list[Row]:
+def position_rows(book: Book, prices: Mapping[str, Decimal]) -> list[Row]:
     """A row per position, at live prices where there are any: then today's profit is that since the close."""
     return rows_of(POSITIONS, [_live(one, prices.get(one.symbol)) for one in book.positions], lambda one: one.symbol)
 
@@ -129,32 +129,28 @@ class BookScreen(OrderActions):
             for table in self.query(Table):
                 table.say_empty(view.unopened)
             return
+        self._show_positions(view)
         self._show_orders(view)
         if (shown := book_curves.seen(view)) != self._shown:
             self._shown = shown
             self._read(view)
 
-    # With a description: Textual would write down a whole snapshot for one.
     @newest_reading
     async def _read(self, view: Snapshot) -> None:
         try:
             book = await book_curves.read_book(view)
         except PaperdeskError as error:
-            self.query_one("#book-positions", Table).show([], str(error))
+            self._book = None
+            for table in self.query(Table):
+                table.show([], str(error))
             return
         self._show_book(book, view)
 
     def _show_book(self, book: Book, view: Snapshot) -> None:
-        prices = {quote.symbol: quote.last for quote in view.market.quotes} if view.market is not None else {}
-        books = view.desk.books
-        live = books is not None and books.live is not None
-        positions, flows = self.query_one("#book-positions", Table), self.query_one("#flows", Table)
-        positions.show(position_rows(book, prices if live else {}), "nothing is held")
-        flows.show(rows_of(FLOWS, book.flows), "no dividend, fee or transfer so far")
+        self.query_one("#flows", Table).show(rows_of(FLOWS, book.flows), "no dividend, fee or transfer so far")
         self._book, self._listed = book, None
+        self._show_positions(view)
         self._show_orders(view)
-        as_of = books.as_of if books is not None else ""
-        set_subtitle(positions, f"cash {amounts.money(book.cash)}  {as_of}" if book.sessions else "")
         growth, falls = self.query_one("#growth", CurvePlot), self.query_one("#falls", CurvePlot)
         growth.show(book_curves.growth(book))
         set_title(growth, f"{book_curves.growth_title(book)}, without deposits" if book.sessions else "Equity")
@@ -162,6 +158,17 @@ class BookScreen(OrderActions):
         lowest = min(book.falls, default=0.0)
         set_subtitle(falls, f"deepest {amounts.percent(lowest)}" if lowest else "")
         self.query_one("#exposure", CurvePlot).show(book_curves.exposure(book))
+
+    def _show_positions(self, view: Snapshot) -> None:
+        """Show the positions of the book that was read last, at the prices that the desk is valued at now."""
+        book, books = self._book, view.desk.books
+        if book is None:
+            return
+        positions = self.query_one("#book-positions", Table)
+        prices = {} if books is None or books.live is None else books.point.prices
+        positions.show(position_rows(book, prices), "nothing is held")
+        as_of = books.as_of if books is not None else ""
+        set_subtitle(positions, f"cash {amounts.money(book.cash)}  {as_of}" if book.sessions else "")
 
     def _show_orders(self, view: Snapshot) -> None:
         """Show the orders of the book that was read last, open ones as they stand now."""
