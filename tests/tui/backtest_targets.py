@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from multiprocessing.connection import Connection
@@ -50,6 +51,11 @@ def lingers(spec: RunSpec, connection: Connection) -> None:
     goes_on(connection)
 
 
+def holds_result(spec: RunSpec, connection: Connection) -> None:
+    """Three sessions, the end of the run, and its result once that is allowed."""
+    play(spec, connection, 3, 0.0, allowed=lambda: goes_on(connection))
+
+
 def fails(spec: RunSpec, connection: Connection) -> None:
     """Data that ends too early, and output that must not reach the terminal."""
     print("this must not reach the terminal")
@@ -80,7 +86,12 @@ def deaf(spec: RunSpec, connection: Connection) -> None:
 
 
 def play(
-    spec: RunSpec, connection: Connection, count: int, pause: float, label: str = "rules, not a language model"
+    spec: RunSpec,
+    connection: Connection,
+    count: int,
+    pause: float,
+    label: str = "rules, not a language model",
+    allowed: Callable[[], bool] = bool,
 ) -> None:
     """Sessions on a gentle wave, until the end or the word."""
     wanted = stop_wanted(connection)
@@ -130,4 +141,5 @@ def play(
         "initial_value": "100000",
         "final_value": equity[-1]["value"] if equity else "100000",
     }
+    allowed()
     connection.send({"type": "result", "document": document})

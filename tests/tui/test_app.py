@@ -31,7 +31,7 @@ from tui.screens.menu import MenuScreen
 from tui.screens.reading import ReadingScreen
 from tui.screens.symbol_search import SymbolSearchScreen
 from tui.settings.keys import KEYS
-from tui.view.backtest_run import STOPPED
+from tui.view.backtest_run import DONE, STOPPED
 from tui.view.snapshot import Snapshot
 from tui.view.state import Progress
 from tui.widgets.agent_panes import AgentPanes
@@ -168,6 +168,7 @@ async def test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed(running: Run
         await until(pilot, lambda: desk.cycles == 2)
         strip = pilot.app.screen.query_one(ErrorBar)
         await until(pilot, lambda: bool(strip.text))
+        assert pilot.app.bridge.present().cycle_seconds is None  # type: ignore[attr-defined]
         await pilot.press("escape")
         assert not strip.text and not strip.display
 
@@ -610,6 +611,16 @@ async def test_a_backtest_may_begin_as_soon_as_the_one_before_it_has_its_result(
         bridge.go_on(second.spec.run)
 
 
+async def test_trades_are_shown_with_the_result_that_comes_after_the_end(running: Running) -> None:
+    async with running(target=backtest_targets.holds_result) as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("4", "v", "v", "ctrl+r")
+        await until(pilot, lambda: [one.status for one in bridge.present().backtests] == [DONE])
+        await until(pilot, lambda: "known at the end of the run" in drawn(pilot))
+        bridge.go_on(bridge.present().backtests[-1].spec.run)
+        await until(pilot, lambda: "no trades" in drawn(pilot))
+
+
 async def test_a_paid_backtest_asks_before_it_begins_and_again_before_it_goes_on(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -625,7 +636,11 @@ async def test_a_paid_backtest_asks_before_it_begins_and_again_before_it_goes_on
         def newest() -> Any:
             return bridge.present().backtests[-1]
 
-        await pilot.press("4", "ctrl+r")
+        await pilot.press("4", "ctrl+r", "question_mark")
+        await until(pilot, lambda: bool(newest().question))
+        await shown(pilot)
+        assert isinstance(pilot.app.screen, MenuScreen)  # its keys are no answer
+        await pilot.press("escape")
         await until(pilot, asked)
         await pilot.press("escape")
         await until(pilot, lambda: newest().status == STOPPED)

@@ -23,6 +23,7 @@ from engine.messages.commands import Approve, Command, PlaceOrder, RunCycle, Shu
 from engine.messages.events import (
     AgentAnswered,
     CommandEnded,
+    CycleFailed,
     Event,
     Noticed,
     OrderFilled,
@@ -145,14 +146,14 @@ class DeskRequests:
             case RunStarted():
                 self.began = self.began if self.starting else time.monotonic()
                 self.starting = False
-            case RunFinished():
-                self.began = None
+            case RunFinished() | CycleFailed():
+                self.starting, self.began = False, None
             case Noticed(level="error"):
                 self.answers.clear()  # it may not have been written: what the journal has holds
             case CommandEnded(order=order) if order:
                 self._carried_out.add(order)
             case Noticed(level="info", run=run) if run and self.starting:
-                self.start_refusal, self.starting = event.text, False
+                self.start_refusal, self.starting, self.began = event.text, False, None
 
     def answers_in_journal(self) -> frozenset[str]:
         """Orders whose answers a reading of the journal that begins now shows."""
@@ -223,6 +224,7 @@ class DeskFollower:
         self._stopped = False
         self._touched: asyncio.Event | None = None
         self._tail: JournalTail | None = None
+        self._reading = asyncio.Lock()
         self._heard = 0.0
         """The time of the last event, by the monotonic clock."""
         self._watched = False
@@ -282,7 +284,7 @@ class DeskFollower:
     async def _serve(self, services: OpenDesk) -> None:
         from engine.app.desk_runner import DeskRunner
 
-        self._tail = JournalTail(services.journal)
+        self._tail, self._reading = JournalTail(services.journal), asyncio.Lock()
         await self._read_desk(services, another=bool(self.desk.run))
         self._touched = asyncio.Event()
         await self._read_controls(services)
@@ -343,7 +345,8 @@ class DeskFollower:
 
         market = fault = None
         try:
-            market = await services.market()  # before the journal: nothing is waited for between its books and them
+            async with self._reading:  # in turn: no later market is overwritten by an earlier one
+                market = await services.market()  # before the journal: nothing is waited for between its books and them
         except PaperdeskError as error:
             fault = error
         opening, stored = Opening(), self.desk

@@ -150,7 +150,7 @@ class LabScreen(FramedScreen):
         for one in view.backtests:
             if not one.question:
                 self._asked.discard(one.spec.run)  # it may be resumed, and ask again
-            elif one.spec.run not in self._asked:
+            elif one.spec.run not in self._asked and self.is_active:  # over a dialog its keys would answer
                 self._asked.add(one.spec.run)
                 self._ask(one)
 
@@ -182,7 +182,6 @@ class LabScreen(FramedScreen):
             self._recorded[run] = replace(self._recorded[run], error=str(error))
         else:
             self._recorded[run] = with_document(self._recorded[run], document)
-        self._drawn = ()
         self.show_view(self._view)
 
     def _choose(self, name: str) -> None:
@@ -245,7 +244,7 @@ class LabScreen(FramedScreen):
         if run is None:
             return
         others = self._beside(runs, run)
-        known = len(run.curve), run.status, len(run.baseline), until
+        known = len(run.curve), run.status, run.document is not None, len(run.baseline), until
         drawn = self._part, run.name, known, self._beyond("run"), tuple(one.name for one in others)
         now = time.monotonic()
         plot = self.query_one("#fall" if self._part == "fall" else "#curve", CurvePlot)
