@@ -170,6 +170,11 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
         assert "Cash 80,000.00 after it" in question(pilot)
         view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
         await until(pilot, lambda: view().desk.lines[-1].text == f"edited: BUY {BOUGHT.symbol} to $3,000.00")
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen))
+        assert pilot.app.screen.query_one(Input).value == "$3000.00"
+        await pilot.press("escape")
+        await until(pilot, lambda: bool(question(pilot)))
         await pilot.press("u")
         await until(pilot, lambda: order_of(asking, BOUGHT) == BOUGHT)
         # An answer can be taken back before it is carried out.

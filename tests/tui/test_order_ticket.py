@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -119,6 +120,25 @@ async def test_the_limits_are_held_against_it_before_it_is_given(running: Runnin
         await until(pilot, lambda: pilot.app.current_mode == "book")
         ticket = await opened(pilot)
         assert ticket.query_one("#symbol", Input).value == SYMBOLS[0]
+
+
+async def test_no_order_is_given_whose_size_is_taken_away_while_it_is_checked(running: Running, desk: FakeDesk) -> None:
+    asked, answered, ticket = threading.Event(), threading.Event(), desk.ticket
+
+    def later(wanted: PlaceOrder, live: Decimal | None) -> Ticket:
+        asked.set()
+        assert answered.wait(300)
+        return ticket(wanted, live)
+
+    async with running(desk=desk) as pilot:
+        await opened(pilot)
+        desk.ticket = later  # type: ignore[method-assign]
+        await pilot.press("5", "enter")
+        await until(pilot, asked.is_set)
+        await pilot.press("backspace")
+        answered.set()
+        await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
+        assert isinstance(pilot.app.screen, OrderTicket) and effect(pilot) == ""
 
 
 async def test_the_side_turns_by_key_and_by_click(running: Running, desk: FakeDesk) -> None:

@@ -107,7 +107,7 @@ class OrderActions(FramedScreen):
     def action_edit_order(self) -> None:
         """Ask for another size of the order that waits."""
         if (one := self._waiting_order()) is not None:
-            self._edit(one.order, lambda: None)
+            self._edit(one.order.id, lambda: None)
 
     def action_cancel_order(self) -> None:
         """Cancel the order that was sent, once that is confirmed."""
@@ -154,7 +154,7 @@ class OrderActions(FramedScreen):
             return
         answers: dict[str, Callable[[], None]] = {
             "y": lambda: self._give(Approve(order.id) if approve else Veto(order.id)),
-            "e": lambda: self._edit(order, lambda: self._ask(one, approve=approve)),
+            "e": lambda: self._edit(order.id, lambda: self._ask(one, approve=approve)),
             "u": lambda: self._give(Undo(order.id)),
             "r": lambda: self._veto_with_reason(order),
         }
@@ -179,9 +179,13 @@ class OrderActions(FramedScreen):
 
         self.app.push_screen(AskScreen(f"PAPER  Veto {order.side} {order.symbol}: why?", "a reason"), answered)
 
-    def _edit(self, order: Order, then: Callable[[], None]) -> None:
-        from tui.screens.confirm import size_note
+    def _edit(self, order_id: str, then: Callable[[], None]) -> None:
+        from tui.screens.confirm import open_order, size_note
         from tui.view.order_size import SIZE_HINT, order_size
+
+        if (one := open_order(self.desk_app.snapshot(), order_id)) is None:
+            return
+        order = one.order
 
         def answered(text: str | None) -> None:
             if text:

@@ -86,10 +86,7 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
     @on(Input.Changed)
     def _changed(self) -> None:
         self._sending = False
-        if self.query_one("#size", Input).value.strip():
-            self._look()
-        else:
-            self._say("")
+        self._look()
 
     def action_send(self) -> None:
         """End with the order, unless the limits refuse it."""
@@ -109,18 +106,18 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
     @work(exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
         """Show what the order would do; where it is to be sent, and may be, end with it."""
-        sending = self._sending
         try:
             wanted = self.wanted
             if (opened := cast("DeskApp", self.app).bridge.present().opened) is None:
                 raise UsageError("the desk is still opening")
             ticket = await opened.ask.forecast(wanted)
         except (ValueError, PaperdeskError) as error:
-            self._say(one_line(str(error)))
+            asked = self._sending or self.query_one("#size", Input).value.strip()
+            self._say(one_line(str(error)) if asked else "")
             return
         assert ticket is not None
         self._say(_text(ticket, facts_width(self.app.size.width)))
-        if sending and not ticket.refused:
+        if self._sending and not ticket.refused:
             self.dismiss(wanted)
 
     def _say(self, text: str) -> None:
