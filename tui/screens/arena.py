@@ -157,13 +157,15 @@ class ArenaScreen(FramedScreen):
         trouble = ""
         for name in names:
             try:
-                self._show_arena(await opened.ask.run(name))
+                document = await opened.ask.run(name)
+                if self.day is None:  # else another was opened meanwhile
+                    self._show_arena(document)
                 return
             except PaperdeskError as error:  # one that was left before its end: an earlier one may be there
                 trouble = trouble or str(error)
         if trouble:
             self.notify(trouble, markup=False, severity="error", timeout=5)
-        elif not self.desk_app.settings.read_only:
+        elif not self.desk_app.settings.read_only and self.is_active:
             self.action_start()
 
     @on(Table.Opened, "#arenas")

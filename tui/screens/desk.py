@@ -34,7 +34,7 @@ from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.desk_tables import ORDERS, order_rows, watchlist_columns, watchlist_rows
-from tui.widgets.newest_reading import READING
+from tui.widgets.newest_reading import newest_reading
 from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Column, Table
@@ -251,7 +251,7 @@ class DeskScreen(OrderActions):
     def _show_group(self, name: str) -> None:
         """Show a group, which is the one that the next opening shows; the desk's own where there is none any more."""
         name = name if name in self._groups else DESK_GROUP
-        self._group = WatchedGroup(name=name, symbols=self._groups.get(name, ()))
+        self._group = replace(self._group, name=name, symbols=self._groups.get(name, ()), searched="")
         keep_group(name)
         watchlist = self.query_one("#watchlist", Table)
         self.show_view(self._view)
@@ -297,7 +297,7 @@ class DeskScreen(OrderActions):
             self._booked = shown
             self._read_book(view)
 
-    @work(group=f"{READING} book", exclusive=True, exit_on_error=False, description="books")
+    @newest_reading
     async def _read_book(self, view: Snapshot) -> None:
         try:
             book = await book_curves.read_book(view)

@@ -173,7 +173,8 @@ class MemoryScreen(MemoryKeys):
 
     @on(Table.Moved, "#memories")
     def _memory_moved(self, event: Table.Moved) -> None:
-        self._read_one(event.key)
+        if event.key:  # a filter may leave no row: what is shown stays
+            self._read_one(event.key)
 
     @work(group="one", exclusive=True, exit_on_error=False)
     async def _read_one(self, memory_id: str) -> None:

@@ -21,9 +21,11 @@ from engine.domain.chart import ChartSpec
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
+from engine.reports.documents.runs import StoredKind
 from engine.settings import places
 from tests.tui.commands.conftest import Run
-from tests.tui.conftest import Running, cells, opened, until
+from tests.tui.conftest import Running, cells, opened, shown, until
+from tui.desk.readings import Readings
 from tui.screens.arena import DEMO, ArenaScreen
 from tui.screens.ask import AskScreen
 from tui.view.arena_day import ArenaDay
@@ -149,6 +151,43 @@ async def test_an_arena_that_was_left_before_its_end_gives_way_to_another(run: R
         assert day(pilot).document["run"] == "earlier"
         await pilot.press("A")
         assert pilot.app.screen.query_one("#results").display
+
+
+async def test_the_latest_arena_comes_too_late_where_another_was_opened_and_none_is_asked_for_elsewhere(
+    run: Run, fresh: Path, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, listed, latest = Readings.run, Readings.runs, asyncio.Event()
+
+    async def run_later(self: Readings, name: str, *others: str) -> Any:
+        if name == "later":
+            await latest.wait()
+        return await read(self, name, *others)
+
+    async def list_later(self: Readings, kind: StoredKind) -> Any:
+        await latest.wait()
+        return await listed(self, kind)
+
+    folder = places.arena_file("later").parent
+    places.make_folder(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(Readings, "runs", list_later)
+        async with running(desk=FakeDesk(folder)) as pilot:
+            await pilot.press("4", "A", "1")
+            latest.set()
+            await shown(pilot)
+            assert not isinstance(pilot.app.screen, AskScreen)
+    latest.clear()
+    for name in ("earlier", "later"):
+        await asyncio.to_thread(run, "arena", "--agents", "controls", "--days", "2", "--run", name)
+    monkeypatch.setattr(Readings, "run", run_later)
+    async with running(desk=FakeDesk(folder)) as pilot:
+        await pilot.press("4", "A")
+        await until(pilot, lambda: len(cells(pilot, "arenas")) == 2)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
+        latest.set()
+        await shown(pilot)
+        assert day(pilot).document["run"] == "earlier"
 
 
 def test_the_portfolio_agents_pictures_have_no_dates(fresh: Path, run: Run) -> None:

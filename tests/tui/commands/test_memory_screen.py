@@ -57,6 +57,9 @@ async def test_a_memory_is_pinned_and_forgotten_and_the_list_says_so(run: Run, f
     async with opened() as pilot:
         await pilot.press("5", "v")
         await until(pilot, lambda: bool(cells(pilot, "memories")))
+        await pilot.press("slash", *"nothing such", "enter")
+        await until(pilot, lambda: cells(pilot, "memories") == [])
+        await pilot.press("escape")
         await until(pilot, lambda: "P pin" in drawn(pilot) and "F forget" in drawn(pilot))
         await pilot.press("P")
         await until(pilot, lambda: "pin" in cells(pilot, "memories")[0])

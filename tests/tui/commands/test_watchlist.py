@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.tui.commands.conftest import Run
-from tests.tui.conftest import cells, opened, until
+from tests.tui.conftest import cells, opened, shown, until
 from tui.screens.symbol_search import SymbolSearchScreen
 from tui.settings import app_settings
 from tui.widgets.candle_chart import CandleChart
@@ -128,6 +128,10 @@ async def test_the_desk_goes_through_groups_and_changes_one(run: Run, desk: Path
         known, unknown = cells(pilot, "watchlist")
         assert known[1] != "-" and unknown[1] == "-"
         assert "core" in str(pilot.app.screen.query_one("#watchlist").border_title)
+        await shown(pilot)
+        known, unknown = cells(pilot, "watchlist")
+        await pilot.press("w", "w")
+        assert cells(pilot, "watchlist") == [known, unknown], "what was read of a group stays"
         await pilot.press("W", *"AAPL -HLXM", "enter")
         await until(pilot, lambda: [row[0] for row in cells(pilot, "watchlist")] == ["ZZZZ", "AAPL"])
         assert pilot.app.last_command == "paperdesk watchlist remove core HLXM"  # type: ignore[attr-defined]
