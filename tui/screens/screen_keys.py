@@ -35,29 +35,20 @@ class TableKeys(Screen[None]):
     TABLES: ClassVar[Sequence[str]] = ()
     """Ids of main tables, of which the first is meant that is shown."""
 
-    def main_table(self) -> Table | None:
-        """The table that has the focus, else the main one; None where there is none."""
+    def _table(self) -> Table:
+        """The table that the keys are for."""
         if isinstance(self.focused, Table):
             return self.focused
         tables = [self.query_one(f"#{name}", Table) for name in self.TABLES]
-        return next((table for table in tables if table.display), next(iter(tables), None))
-
-    def _table(self) -> Table | None:
-        """The table that the keys are for; where there is none the user is told."""
-        if (table := self.main_table()) is None:
-            self.notify("no table here", timeout=2)
-        return table
+        return next((table for table in tables if table.display), tables[0])
 
     def action_sort(self) -> None:
         """Sort by the next column."""
-        if table := self._table():
-            self.notify(f"sorted {table.sort_next()}", markup=False, timeout=2)
+        self.notify(f"sorted {self._table().sort_next()}", markup=False, timeout=2)
 
     def action_filter(self) -> None:
         """Ask for a filter; an empty one shows all rows again."""
         table = self._table()
-        if table is None:
-            return
 
         def answered(text: str | None) -> None:
             if text is not None:

@@ -188,7 +188,7 @@ class ChoiceScreen(PickScreen[tuple[str, Sequence[str]]]):
 class SettingsScreen(ShowsFailures, TableKeys, Dialog[None]):
     """Every setting that is in force, to change it, take the change back, or copy the command that does the same."""
 
-    TABLE = "settings"
+    TABLES = ("settings",)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Leave", show=False),
         Binding("x", "unset", "Default", show=False),
@@ -218,7 +218,7 @@ class SettingsScreen(ShowsFailures, TableKeys, Dialog[None]):
         with Vertical() as box:
             box.border_title = Content("Settings")
             set_subtitle(box, f"{file}{'' if file.exists() else ', made by the first change'}")
-            yield Table(SETTINGS, empty="reading the configuration", id=self.TABLE, classes="")
+            yield Table(SETTINGS, empty="reading the configuration", id="settings", classes="")
             yield Static("", id="said", markup=False)
             yield Static(clickable_keys(SETTINGS_KEYS, 2), id="keys", markup=False)
 
