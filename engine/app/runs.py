@@ -225,7 +225,8 @@ def prune_runs(runs: Sequence[StoredRun]) -> Pruned:
         except TryAgainLater:
             at_work.append(run)
     frames = {run.data for run in removed if run.data is not None and Path(run.data).parent == places.frames_dir()}
-    for folder in frames.difference(run.data for run in stored_runs(Wanted(kind=StoredKind.BACKTEST))):
+    left = stored_runs(Wanted(kind=StoredKind.BACKTEST)) if frames else ()
+    for folder in frames.difference(run.data for run in left):
         _delete(Path(folder))
     return Pruned(removed, at_work)
 
