@@ -17,13 +17,15 @@ SHORT = 240
 _LONGEST_ACTION = 90
 """Characters before the colon of a reason that can be the action and its rule."""
 _RULE = re.compile(r'"([^"]+)"$')
+_END = re.compile(r"\.(?= \D)|;(?= [A-Z])")
+"""The end of a sentence, also of those that stand in one: behind "Sept." stands a figure."""
 
 
 def card(shown: Row) -> Iterator[str]:
     """The short form of a decision's trail, a line for each of what there is to say."""
     if reason := first_reason(shown):
-        yield f"{'No decision' if shown['abstained'] else 'Why'}: {sentences(reason, SHORT)}"
-    yield from (f"{label}: {sentences(texts[0], SHORT)}" for label, texts in reasons(shown).items() if texts)
+        yield f"{'No decision' if shown['abstained'] else 'Why'}: {sentences(reason)}"
+    yield from (f"{label}: {sentences(texts[0])}" for label, texts in reasons(shown).items() if texts)
     if shown["dissent"]["otherwise"]:
         yield f"Dissent: {dissent_words(shown)}"
     yield from (f"Limits: {cut_words(cut)}" for cut in shown["cuts"])
@@ -83,19 +85,23 @@ def _reason(one: Row, decider: str, others: Sequence[str]) -> str:
     return f"{', '.join(filter(None, (owner, agent)))}{agree}: {text}{'' if text[-1:] in '.!?…' else '.'}"
 
 
-def sentences(text: str, most: int) -> str:
-    """The sentences of a text that fit into so many characters; all of it where not even the first one does."""
-    end = len(text) if len(text) <= most else text.rfind(". ", 0, most) + 1
-    return text[:end] or text
+def sentences(text: str, most: int = SHORT) -> str:
+    """The sentences of a text that fit into so many characters, SHORT at most; all of it where not even the first one
+    does."""
+    most = min(most, SHORT)
+    ends = [found.start() for found in _END.finditer(text) if found.start() < most]
+    return f"{text[: ends[-1]]}." if ends and len(text) > most else text
 
 
 def dissent_words(shown: Row) -> str:
-    """`trend BUY 4 %, confidence 0.44; 1 BUY, 2 HOLD`, or of agents `news bearish, of 2 that took a side`."""
+    """`trend BUY 4 %, confidence 0.44; 1 BUY, 2 HOLD`, or of agents `1 of 2: news bearish`."""
     dissent = shown["dissent"]
     others = ", ".join(_voice(one, shown["owner"]) for one in dissent["otherwise"])
     voices = sum(dissent["votes"].values())
     if dissent["of"] == "agents":
-        return f"{others or 'none'}, of {voices} that took a side" if voices else "no agent took a side"
+        if not others:
+            return f"none of {voices} that took a side" if voices else "no agent took a side"
+        return f"{len(dissent['otherwise'])} of {voices}: {others}"
     votes = ", ".join(f"{count} {said}" for said, count in dissent["votes"].items()) or "no owner has an opinion"
     silent = f", {dissent['abstained']} abstained" if dissent["abstained"] else ""
     return f"{others or 'none'}; {votes}{silent}"

@@ -7,8 +7,9 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from engine.domain.decision import LAYERS
 from engine.reports import amounts
-from engine.reports.table import Cell, Column, action_ink, count, sign_ink
+from engine.reports.table import Cell, Column, action_ink, count, plain, sign_ink
 
 SHORT_ID = 8
 """Characters of a memory's id that a list shows; as many as tell it from all others are enough to name one."""
@@ -106,7 +107,23 @@ ARENA_AGENTS = (
     Column("KIND", "kind"),
 )
 WRITTEN = Column("WRITTEN", "session", ink="muted", drop_order=2)
-LAYER = Column("LAYER", lambda one: one.get("layer") or Cell("forgotten", "warn"), max_width=12)
+
+
+def _layer(one: Any) -> Cell:
+    """A layer, which sorts in the order of the layers; a memory that is forgotten has none."""
+    if not (layer := one.get("layer")):
+        return Cell("forgotten", "warn", len(LAYERS))
+    return Cell(layer, order=(*LAYERS, layer).index(layer), brief=f"{layer[:6]}.")
+
+
+def _kind(one: Any) -> Cell:
+    """A kind, that of a reflection in brief without the word that its layer says."""
+    kind = plain(one["kind"])
+    return Cell(kind, "muted", brief=kind.removesuffix("-reflection").removeprefix("market-"))
+
+
+LAYER = Column("LAYER", _layer, max_width=12)
+KIND = Column("KIND", _kind, max_width=14, drop_order=3)
 PINNED = Column("PIN", lambda one: "pin" if one.get("pinned") else "", ink="mark", drop_order=1)
 IMPORTANCE = Column("IMP", lambda one: one.get("importance", ""), "{:.1f}".format, long="IMPORTANCE")
 RECENCY = Column("REC", lambda one: one.get("recency", ""), "{:.2f}".format, "muted", drop_order=1, long="RECENCY")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.decision import LAYERS
 from engine.domain.text import counted
 from engine.errors import MissingData
 from engine.reports import amounts
@@ -38,7 +39,6 @@ ARGUMENTS = {
     REEMBED: "",
     ACCEPT: "",
 }
-LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
 @command("memory")

@@ -16,9 +16,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
+from engine.domain.decision import LAYERS
 from engine.errors import PaperdeskError
 from engine.messages.commands import MemoryChange
-from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SHORT_ID, SYMBOL, WRITTEN
+from engine.reports.tables import IMPORTANCE, KIND, LAYER, PINNED, RECENCY, REWARDS, SHORT_ID, SYMBOL, WRITTEN
 from tui.charts.plotting import PlotData
 from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
@@ -164,7 +165,8 @@ class MemoryScreen(MemoryKeys):
             self._changed = False
             table.follow_cursor()
         layers = Counter(one.get("layer", "forgotten") for one in every)
-        table.entitle("  ".join(("Memories", *(f"{name} {count:,}" for name, count in layers.items()))))
+        counts = (f"{name} {layers[name]:,}" for name in (*LAYERS, "forgotten") if layers[name])
+        table.entitle("  ".join(("Memories", *counts)))
         session = self._document["session"]
         when = "while deciding on" if self._undecided else "at the end of"
         set_subtitle(table, f"{when} {session}" if session else "")
@@ -269,7 +271,7 @@ MEMORIES = (
     Column("OWNER", "owner", ink="muted", max_width=12),
     LAYER,
     PINNED,
-    Column("KIND", "kind", ink="muted", max_width=14, drop_order=3),
+    KIND,
     IMPORTANCE,
     RECENCY,
     REWARDS,
@@ -279,11 +281,7 @@ MEMORIES = (
 
 def memory_columns(memories: Sequence[Document]) -> Sequence[Column]:
     """The columns of some memories: the owner's only where there are several, who may remember the same."""
-    return MEMORIES if _several(memories) else (*MEMORIES[:2], *MEMORIES[3:])
-
-
-def _several(memories: Sequence[Document]) -> bool:
-    return len({one["owner"] for one in memories}) > 1
+    return MEMORIES if len({one["owner"] for one in memories}) > 1 else (*MEMORIES[:2], *MEMORIES[3:])
 
 
 def memory_rows(memories: Sequence[Document]) -> list[Row]:

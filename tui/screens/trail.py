@@ -80,9 +80,10 @@ class TrailScreen(ReadingScreen):
         from engine.reports.documents.trail import latest
 
         if isinstance(self._wanted, str):
-            self._decision = latest(records, self._wanted)[0]
-        else:
-            self._decision = self._wanted(records) if callable(self._wanted) else self._wanted
+            self._wanted = latest(records, self._wanted)[0]
+        elif callable(self._wanted):
+            self._wanted = self._wanted(records)
+        self._decision = self._wanted
         self._order = self._order or latest_first(records)
         return trail_of(records, closes, decisions=[self._decision])
 
@@ -101,9 +102,9 @@ class TrailScreen(ReadingScreen):
 
     def action_decision(self, step: int) -> None:
         """Go to the next decision of the order, or the one before."""
-        if self._decision is None or self._decision not in self._order:
+        if self._wanted not in self._order:
             return
-        place = self._order.index(self._decision) + step
+        place = self._order.index(self._wanted) + step  # also of one that is still read
         if 0 <= place < len(self._order):
             self._wanted = self._order[place]
             self.on_mount()

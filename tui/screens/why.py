@@ -24,7 +24,7 @@ from engine.reports.documents.closes import HORIZONS, result_of
 from engine.reports.documents.decisions import FollowedDecision, followed_decisions
 from engine.reports.documents.owners import owners_document
 from engine.reports.table import action_ink, signed
-from engine.reports.tables import WRITTEN
+from engine.reports.tables import KIND, LAYER, WRITTEN
 from tui.charts.chart_data import NO_CHART
 from tui.screens.frame import TALL, Layout
 from tui.screens.memory import MemoryKeys
@@ -33,7 +33,7 @@ from tui.settings.keys import WHY, bindings
 from tui.text.memory_lines import lifeline_lines
 from tui.text.owners_text import owner_lines
 from tui.text.plain_text import one_line
-from tui.text.run_text import reason_words
+from tui.text.run_text import COMBINED, reason_words
 from tui.view.desk_port import DeskPort, Source
 from tui.view.snapshot import OPENING, Snapshot, first_cycle_hint
 from tui.view.state import DeskState, Progress
@@ -60,14 +60,14 @@ COLUMNS = (
 )
 RECALLED = (
     Column("CITED", lambda one: "cited" if one["cited"] else "", ink="mark", max_width=5),
-    Column("LAYER", "layer", max_width=12),
+    LAYER,
     Column("RANK", "rank", str, "muted", drop_order=4),
     Column("SCORE", "score", "{:.3f}".format, "strong"),
     Column("REC", "recency", "{:.3f}".format),
     Column("RELEV", "relevancy", "{:.3f}".format),
     Column("IMP", "importance", "{:.1f}".format),
     replace(WRITTEN, drop_order=6),
-    Column("KIND", "kind", ink="muted", max_width=14, drop_order=5),
+    replace(KIND, drop_order=5),
     Column("TEXT", lambda one: one_line(one["text"]), ink="muted", stretch=True, min_width=12),
 )
 """The memories that a decision was given, with the parts of their score."""
@@ -85,7 +85,9 @@ def rows(decided: Iterable[FollowedDecision], *, owners: bool) -> dict[Row, Foll
 
 def _row(one: FollowedDecision, owners: bool) -> Row:
     decision, key = one.decision, one.decision.key
-    action = decision.action.value
+    action, brief = decision.action.value, decision.proposal.rule or ""
+    if COMBINED.match(decision.reason):
+        brief = f"{one.voices - one.otherwise} of {one.voices}: {decision.proposal.action.lower()}"
     return Row(
         _row_key(key),
         (
@@ -94,11 +96,11 @@ def _row(one: FollowedDecision, owners: bool) -> Row:
             *((Cell(one_line(key.owner)),) if owners else ()),
             Cell("abstain" if decision.abstained else action, action_ink(action)),
             Cell(amounts.size(decision.size), order=decision.size),
-            _reward(one.reward),
+            Cell("-", "muted") if one.reward is None else signed(amounts.percent(one.reward), one.reward),
             *(_change(decision.action, change) for change in one.changes),
             Cell(f"{one.otherwise}/{one.voices}" if one.voices else "-", "warn" if one.otherwise else "muted"),
             Cell("cut" if decision.cuts else "", "warn"),
-            Cell(reason_words(action, decision.reason.partition("\n")[0]), "muted", brief=decision.proposal.rule or ""),
+            Cell(reason_words(action, decision.reason.partition("\n")[0]), "muted", brief=brief),
         ),
         more=decision.reason,
     )
@@ -108,18 +110,11 @@ def _row_key(key: DecisionKey) -> str:
     return f"{key.run}|{key.session}|{key.cycle}|{key.symbol}|{key.owner}"
 
 
-def _reward(reward: float | None) -> Cell:
-    return Cell("-", "muted") if reward is None else signed(amounts.percent(reward), reward)
-
-
 def _change(action: Action, change: float | None) -> Cell:
     """A trade's result, green and positive where it was right; the change of the price in grey without a trade."""
-    result = result_of(action, change)
-    return (
-        Cell(amounts.percent(change, 1), "muted", change)
-        if result is None
-        else signed(amounts.percent(result, 1), result)
-    )
+    if (result := result_of(action, change)) is None:
+        return Cell(amounts.percent(change, 1), "muted", change)
+    return signed(amounts.percent(result, 1), result)
 
 
 def live_rows(desk: DeskState, *, owners: bool) -> list[Row]:

@@ -16,7 +16,8 @@ from engine.reports.documents.row_json import minute, use_words
 from tui.text.plain_text import cut, one_line
 
 Row = Mapping[str, Any]
-_COMBINED = re.compile(r"(?:Vote|Weighted mean) of \d+: [a-z ]+ \(([^)]*)\)")
+COMBINED = re.compile(r"(?:Vote|Weighted mean) of \d+: [a-z ]+ \(([^)]*)\)")
+"""The beginning of a reason that is combined of several owners', with their votes."""
 
 
 def decided_by(run: Row) -> str:
@@ -95,7 +96,7 @@ def reason_words(action: str, reason: str) -> str:
     """The reason on one line without the action that it begins with, which stands beside it; of a combined one the
     votes."""
     text = one_line(reason)
-    votes = _COMBINED.match(text)
+    votes = COMBINED.match(text)
     if votes:
         return f"{votes[1]}{text[votes.end() :]}"
     rule, rest = rule_and_reason(action, text)

@@ -1,6 +1,6 @@
-"""The first screen of a decision's trail as lines. Its first six rows are a card: the decision with its results, three
-reasons, dissent, what the limits changed. What followed stands below it, and a table of the agents where there is
-room."""
+"""The first screen of a decision's trail as lines. Its first six rows are a card, more where there is room for whole
+reasons: the decision with its results, three reasons, dissent, what the limits changed. What followed stands below it,
+and a table of the agents where there is room."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDEST = 100
 NARROW = 60
 """Columns below which labels have none of their own, and there is no table of agents."""
 CARD = 6
-"""Rows of a card."""
+"""Rows of a card at least, where each of its lines has one."""
 WHOLE = 1_000
 """Rows of a first screen that may have as many as it wants."""
 
@@ -47,18 +47,19 @@ class _Entry(NamedTuple):
             yield f"{'' if number else self.label:<{label}.{label}}{line}".rstrip(), self.ink
 
 
-def first_lines(document: Row, shown: Row, width: int, rows: int = WHOLE) -> Iterator[Line]:
-    """The first screen about a decision of a document of `paperdesk why`; the table of agents is cut for `rows`."""
-    width = min(width, WIDEST)
+def first_lines(document: Row, shown: Row, width: int, rows: int = WHOLE, card: int = CARD) -> Iterator[Line]:
+    """The first screen about a decision of a document of `paperdesk why`, of which the card may have `card` rows; it is
+    cut for `rows` rather than what followed, and the table of agents rather than the card."""
+    room, width = width, min(width, WIDEST)
     owner = "" if shown["owner"] == "desk" else f", as {one_line(shown['owner'])}"
-    head = [
-        (line, "strong")
-        for line in _head(f"{shown['symbol']}  {shown['session']}  {action_words(shown)}{owner}", shown, width)
-    ]
-    followed = chain.from_iterable(one.lines(width) for one in _followed(document, shown))
-    lines = [*head, *_card(shown, width), *followed]
+    decided = f"{shown['symbol']}  {shown['session']}  {action_words(shown)}{owner}"
+    head = [(line, "strong") for line in _head(decided, shown, width)]
+    entries = *_limits(shown), *_followed(document, shown)
+    followed = [*chain.from_iterable(one.lines(width) for one in entries)]
+    between = max(CARD, min(card, rows - len(followed))) - len(head) - 1
+    lines = [*head, *_card(shown, width, between), *followed]
     yield from lines
-    agents = list(islice(_agents(shown, width), max(0, rows - len(lines) - 1))) if width >= NARROW else []
+    agents = list(islice(_agents(shown, room), max(0, rows - len(lines) - 1))) if width >= NARROW else []
     if len(agents) > 1:
         yield "", ""
         yield from agents
@@ -80,26 +81,32 @@ def _head(decided: str, shown: Row, width: int) -> Iterator[str]:
     yield from (f"{decided}   {'  '.join(texts)}",) if beside else (decided, "  ".join(texts))
 
 
-def _card(shown: Row, width: int) -> Iterator[Line]:
-    """The rows of a card below its head: of the reasons one each, that all of them have their place."""
+def _card(shown: Row, width: int, rows: int) -> Iterator[Line]:
+    """The rows of a card between its head and the limits: one for each entry, the rest for those that come first."""
     sides = {label: texts for label, texts in reasons(shown).items() if texts}
     found = [(label, texts[0]) for label, texts in sides.items()]
     if len(sides) == 1:
         found += [("", text) for texts in sides.values() for text in texts[1:]]
-    entries = [_Entry(label, text) for label, text in found[:2]]
     # Of a combined reason the first line alone is new: the owners' opinions follow. What follows the first line is
     # shorthand of indicators and memories, shown with the reason in full.
     reason = first_reason(shown, ruled=False) or "no reason was given"
-    entries.insert(0, _Entry("No decision" if shown["abstained"] else "Why", reason))
-    least, room = (1, width - LABEL) if width >= NARROW else (3, width)
-    free = CARD - 3 - len(entries)
-    for number, one in enumerate((*entries, _Entry("Dissent", dissent_words(shown)))):
-        most = least if number else least + free
-        yield from one._replace(text=sentences(one.text, room * most), most=most).lines(width)
-    if shown["cuts"]:
-        yield from _Entry("Limits", "; ".join(map(cut_words, shown["cuts"])), "warn").lines(width)
-    elif not shown["abstained"]:
-        yield from _Entry("Limits", "nothing was cut").lines(width)
+    why = _Entry("No decision" if shown["abstained"] else "Why", reason)
+    others = [_Entry(label, text) for label, text in found[:2]]
+    dissent = _Entry("Dissent", dissent_words(shown))
+    least = 1 if width >= NARROW else WHOLE
+    while others and sum(len(_sentences(one, width, least)) for one in (why, *others, dissent)) > rows:
+        others.pop()  # where a row holds a few words, whole reasons say more than all of them
+    free = rows - 2 - len(others)
+    for one in (why, *others, dissent):
+        lines = _sentences(one, width, 1 + max(0, free))
+        yield from lines
+        free -= len(lines) - 1
+
+
+def _sentences(one: _Entry, width: int, most: int) -> list[Line]:
+    """The lines of an entry, as many sentences as fit into `most` of them."""
+    room = width - LABEL if width >= NARROW else width
+    return [*one._replace(text=sentences(one.text, room * most), most=most).lines(width)]
 
 
 def _agents(shown: Row, width: int) -> Iterator[Line]:
@@ -116,6 +123,13 @@ def _agents(shown: Row, width: int) -> Iterator[Line]:
     ]
     lines = table(("AGENT", "VIEW", "STRENGTH", "FACT"), rows, width=width, free="FACT") if rows else ()
     yield from ((line, "quiet" if not number else "") for number, line in enumerate(lines))
+
+
+def _limits(shown: Row) -> Iterator[_Entry]:
+    if shown["cuts"]:
+        yield _Entry("Limits", "; ".join(map(cut_words, shown["cuts"])), "warn")
+    elif not shown["abstained"]:
+        yield _Entry("Limits", "nothing was cut")
 
 
 def _followed(document: Row, shown: Row) -> Iterator[_Entry]:

@@ -70,21 +70,15 @@ def styled_answer(text: str) -> Content:
     return Content("\n").join(lines)
 
 
-def answer_content(pane: Pane) -> Content:
-    """Style the answer of a step, as far as it has come."""
-    thinks = pane.progress is Progress.THINKING
-    # The escapes of half a document stand for characters of any kind.
-    return styled_answer(printable(streamed_text(pane.text)) if thinks else pane.text)
-
-
 def step_content(pane: Pane) -> Content:
-    """A step: its mark and name, the model with its cost, and the answer."""
+    """A step: its mark and name, the model with its cost, and the answer, as far as it has come."""
     style, thinks = STYLES[pane.progress], pane.progress is Progress.THINKING
     head: list[Part] = [(f"{style.mark} {pane.name}", style.ink)]
     if note := "  ".join(part for part in (style.note, "" if thinks else facts(pane.answer)) if part):
         head.append((f"  {note}", style.ink.removeprefix("bold ") if style.note else FAINT))
     if pane.text:
-        head += ["\n", answer_content(pane)]
+        # The escapes of half a document stand for characters of any kind.
+        head += ["\n", styled_answer(printable(streamed_text(pane.text)) if thinks else pane.text)]
     content = Content.assemble(*head)
     return content.stylize_before(FAINT) if style.ink == FAINT else content
 
@@ -110,7 +104,7 @@ class AgentPanes(TrailPane):
         panes = desk.panes_of(symbol)
         kept = dict(zip(self.panes, self._contents, strict=True))
         self._contents = [kept.get(pane) or step_content(pane) for pane in panes]
-        self.trail, self.panes = None, panes
+        self.trail, self.panes, self._wants_trail = None, panes, False
         self.show_blocks(self._contents)
         if symbol != self._symbol:
             self._symbol, self._follows, self._seen = symbol, True, None

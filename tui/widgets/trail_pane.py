@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 NARROWEST = 34
 """Columns of a decision's card at least."""
+SMALL = 24
+"""Rows of a screen on which a card has no more rows than it needs, that what followed is in sight with it."""
 INKS = {
     "strong": "bold",
     "heading": "bold $primary",
@@ -72,18 +74,27 @@ class TrailPane(ShowsFailures, TextPane):
         self._first: tuple[str, ...] = ()
         """The names of parts of which the first there is stands at the top of each decision; empty for its card."""
         self._to_bring: tuple[str, ...] = ()
-        """Those of which the first there is comes to the top with the next layout."""
+        """Those of which the first there is comes to the top once it is laid out."""
+        self._wants_trail = False
+        """True where a decision is shown or read; what is read afterwards is dropped."""
+
+    def read(self, source: Source, document: Reading) -> None:
+        """Show a decision of a record from its top, once it is read."""
+        self._wants_trail = True
+        self._read(source, document)
 
     @newest_reading
-    async def read(self, source: Source, document: Reading) -> None:
-        """Show a decision of a record from its top, once it is read."""
+    async def _read(self, source: Source, document: Reading) -> None:
         opened = cast("DeskApp", self.app).snapshot().opened
         assert opened is not None  # a record of it is shown
         try:
-            self.trail = await opened.ask.read(source, document)
+            trail = await opened.ask.read(source, document)
         except PaperdeskError as error:
             self.show_error(str(error))
             return
+        if not self._wants_trail:
+            return
+        self.trail = trail
         (shown, *_) = self.trail["decisions"]
         set_title(self, f"Why {shown['symbol']} {shown['session']}")
         self._to_bring = self._first
@@ -103,20 +114,22 @@ class TrailPane(ShowsFailures, TextPane):
     @newest_reading
     async def _lay_out(self) -> None:
         """Show what is open of the trail, and bring the part that is wanted to the top."""
-        trail = self.trail
-        if trail is None or self.text_width < NARROWEST:
+        trail, opened, width, height = self.trail, self.open, self.text_width, self.size.height
+        if trail is None or width < NARROWEST:
             return
         # Prompts are long: they are wrapped beside the screen.
-        blocks, parts = await asyncio.to_thread(self._drawn, trail, self.text_width, self.size.height)
-        if trail is self.trail:
+        card = height if self.app.size.height > SMALL else 0
+        blocks, parts = await asyncio.to_thread(self._drawn, trail, width, height, card)
+        # What has changed meanwhile is laid out next, and what is wanted is brought to the top then.
+        if trail is self.trail and opened is self.open and (width, height) == (self.text_width, self.size.height):
             self.parts = parts
             self.show_blocks(blocks)
-            if number := next((number for number, name in parts.items() if name in self._to_bring), 0):
-                self._bring(number)
-            self._to_bring = ()
+            self._bring(self.blocks)
 
-    def _drawn(self, trail: Mapping[str, Any], width: int, height: int) -> tuple[list[Content], dict[int, str]]:
-        """The blocks of a trail, and the names of its parts by their number."""
+    def _drawn(
+        self, trail: Mapping[str, Any], width: int, height: int, card: int
+    ) -> tuple[list[Content], dict[int, str]]:
+        """The blocks of a trail whose cards may have so many rows, and the names of its parts by their number."""
         from tui.text.trail_summary import WHOLE, first_lines
         from tui.text.trail_text import folds
 
@@ -125,7 +138,7 @@ class TrailPane(ShowsFailures, TextPane):
         for shown in trail["decisions"]:
             found = list(folds(shown))
             rows = height - len(found) - 1 if self.FITS else WHOLE
-            blocks.append(inked([*first_lines(trail, shown, width, rows), ("", "")]))
+            blocks.append(inked([*first_lines(trail, shown, width, rows, card), ("", "")]))
             for number, fold in enumerate(found, len(parts) + 1):
                 parts[number], opened = fold.name, fold.name in self.open
                 mark = "▾" if opened else "▸"
@@ -135,16 +148,17 @@ class TrailPane(ShowsFailures, TextPane):
                     blocks.append(inked(fold.lines(width)))
         return blocks, parts
 
-    def _bring(self, number: int) -> None:
-        """Bring a part to the top, once what stands under it is wrapped so far."""
-        if self.trail is None:
+    def _bring(self, shown: list[Content]) -> None:
+        """Bring the part that is wanted to the top, once what stands under it in the blocks is wrapped so far."""
+        number = next((number for number, name in self.parts.items() if name in self._to_bring), 0)
+        if not number or shown is not self.blocks:
             return
-        title = next((n for n, block in enumerate(self.blocks) if block.plain.startswith(f"{number} ")), 0)
-        row = self.first_row(title)
+        row = self.first_row(next(n for n, block in enumerate(shown) if block.plain.startswith(f"{number} ")))
         if self.wrapped or row + self.size.height <= self.virtual_size.height:
             self.scroll_to(y=row, animate=False, force=True)  # the scrollbar comes with the next layout
+            self._to_bring = ()
         else:
-            self.call_after_refresh(self._bring, number)
+            self.call_after_refresh(self._bring, shown)
 
     def open_only(self, *names: str) -> None:
         """Close all parts but those of these names; the first of them comes to the top."""
@@ -156,7 +170,7 @@ class TrailPane(ShowsFailures, TextPane):
         """Open a part by its number, or close it; 0 stands for the one that was opened or closed last."""
         self._last = number = number or self._last
         if name := self.parts.get(number):
-            self.open ^= {name}
+            self.open = self.open ^ {name}
             self._to_bring = (name,) if name in self.open else ()
             self._lay_out()
 

@@ -6,6 +6,7 @@ arguments, the side of an agent of the user's own, and the action of an owner's 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,6 +91,8 @@ def otherwise(decision: Decision, voices: Iterable[Voice]) -> list[Voice]:
 
 FACT_FIELDS = ("summary", "explanation", "reason", "short_term", "lessons", "effectiveness", "self_evaluation")
 """Fields of an answer that tell its fact where no statement takes a side, the first that it has."""
+_VERDICT = re.compile(r"^(?:Effective|Ineffective|Mixed): (?=\d+ of )")
+"""The rules' word for a share of right trades, which reads as one for the loss behind it; the share follows."""
 
 
 def agent_rows(shown: Answer) -> list[Row]:
@@ -116,7 +119,7 @@ def agent_rows(shown: Answer) -> list[Row]:
                 "agent": one["agent"],
                 "view": "" if side is None else _VIEWS[side],
                 "strength": f"{len(agreeing)} of {len(stated)}" if agreeing else "",
-                "fact": fact,
+                "fact": _VERDICT.sub("", fact),
             }
         )
     return rows

@@ -128,6 +128,17 @@ async def test_why_has_the_rule_where_there_is_no_room_for_the_sentence(run: Run
     assert all(any(why.startswith(rule) for rule in rules) and not why.endswith("…") for why in whys), whys
 
 
+async def test_why_has_the_count_of_votes_where_there_is_no_room_for_them(debating: Path) -> None:
+    async with opened((80, 24)) as pilot:
+        table = await on_decisions(pilot)
+        head = table.render_line(0).text
+        whys = [table.render_line(row + 1).text[head.index("WHY") :].rstrip(" ┃") for row in range(len(table.rows))]
+        dissent, action = table.fields.index("dissent"), table.fields.index("action")
+        for why, row in zip(whys, cells(pilot, "decisions"), strict=True):
+            otherwise, of = map(int, row[dissent].split("/"))
+            assert why == f"{of - otherwise} of {of}: {row[action].lower()}"
+
+
 async def test_why_does_not_repeat_the_action(run: Run, desk: Path) -> None:
     async with opened() as pilot:
         table = await on_decisions(pilot)

@@ -12,11 +12,13 @@ import pytest
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
+from engine.domain.decision import LAYERS
 from engine.settings.config import load_config
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.conftest import arrived, cells, drawn, opened, pane_text, until
 from tui.screens.memory import memory_columns, memory_rows
 from tui.text.memory_lines import DECIDED
+from tui.widgets.table import Table
 
 
 async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +63,17 @@ async def test_a_memory_is_pinned_and_forgotten_and_the_list_says_so(run: Run, f
         await until(pilot, lambda: cells(pilot, "memories") == [])
         await pilot.press("escape")
         await until(pilot, lambda: "P pin" in drawn(pilot) and "F forget" in drawn(pilot))
+        table = pilot.app.screen.query_one("#memories", Table)
+        counted = str(table.border_title).split()[1::2]
+        assert len(counted) > 2 and counted == [layer for layer in LAYERS if layer in counted]
+        assert any(row[table.fields.index("kind")].endswith("-reflection") for row in cells(pilot, "memories"))
+        assert not any("reflec…" in line or "refl…" in line for line in drawn(pilot).splitlines())
+        while "layer, rising" not in table.sort_next():
+            pass
+        layers = [row[table.fields.index("layer")] for row in cells(pilot, "memories")]
+        assert layers == sorted(layers, key=LAYERS.index)
+        while table.sort_next() != "as they come":
+            pass
         await pilot.press("P")
         await until(pilot, lambda: "pin" in cells(pilot, "memories")[0])
         await pilot.press("P")

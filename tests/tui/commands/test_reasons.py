@@ -85,7 +85,7 @@ def test_arguments_stand_for_and_against_with_their_source_and_one_text_once(run
     assert lines["Why"].casefold().startswith(WORDS.removesuffix(".").casefold())
     assert (lines["For"], lines["Against"]) == (f"news: {RISE}.", f"news: {FALL}.")
     assert ["news", "bearish", "3", "of", "4"] in [line.split()[:5] for line in text.splitlines()]
-    assert lines["Dissent"] == "news bearish, of 2 that took a side"
+    assert lines["Dissent"] == "1 of 2: news bearish"
     full = run("why", "ORVL", day, "--full").out
     assert len(text.splitlines()) <= 26 < len(full.splitlines())
     assert "\nAnswers: " in full and "Answers: " not in text

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from decimal import Decimal
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+import tui.screens.trail as trail_module
+import tui.widgets.trail_pane as pane_module
 from engine.reports.documents.trail import latest
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.conftest import cells, opened, pane_text, until
@@ -19,8 +22,10 @@ from tests.tui.test_clicks import click
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
 from tui.text.plain_text import one_line
-from tui.text.trail_summary import LABEL
+from tui.text.trail_summary import CARD, LABEL, NARROW
+from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.table import Table
+from tui.widgets.trail_pane import TrailPane
 
 PARTS = ["Reason", "Memory", "Answers", "Debate", "Order", "Chart", "Prompts", "Opinions"]
 
@@ -132,6 +137,92 @@ async def test_every_decision_begins_with_one_screen_that_fits_and_nothing_is_sa
     assert printed[0] == shown[0] and cards[0] == cards[1]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40), (200, 60)])
+async def test_a_card_has_six_rows_on_a_small_screen_and_whole_sentences_where_its_pane_has_room(
+    recorded: Path, size: tuple[int, int]
+) -> None:
+    async with opened(size) as pilot:
+        await until(pilot, lambda: "Limits" in pane_text(pilot, "agents"))
+        pane = pilot.app.screen.query_one("#agents", TrailPane)
+        await settled(pilot)
+        lines, width, height = pane.as_text().splitlines(), pane.text_width, pane.size.height
+    card = lines[: next(n for n, line in enumerate(lines) if line.startswith("Order"))]
+    starts = [n for n, line in enumerate(card) if line.startswith(("Why", "Dissent", "Limits"))]
+    assert len(starts) == 3 and starts[-1] < max(CARD, height)
+    if size == (80, 24):
+        assert starts[-1] < CARD and width < NARROW
+    elif size >= (120, 40):
+        assert not any(line.endswith("...") for line in card), card
+
+
+class Late:
+    """A function that ends only once it may."""
+
+    def __init__(self, owner: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.may_end, function = threading.Event(), threading.Event(), getattr(owner, name)
+        self.may_end.set()
+
+        @wraps(function)
+        def late(*given: Any, **more: Any) -> Any:
+            found = function(*given, **more)
+            self.begun.set()
+            assert self.may_end.wait(60)
+            return found
+
+        monkeypatch.setattr(owner, name, late)
+
+    def hold(self) -> None:
+        self.begun.clear()
+        self.may_end.clear()
+
+
+async def test_what_is_asked_for_while_a_trail_is_read_or_laid_out_is_what_is_shown(
+    debating: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawing, reading = Late(TrailPane, "_drawn", monkeypatch), Late(trail_module, "trail_of", monkeypatch)
+    async with opened((80, 24)) as pilot:
+        await on_trail(pilot)
+        page, number = trail(pilot).page, parts(pilot)["Answers"]
+        drawing.hold()
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, drawing.begun.is_set)
+        await pilot.press(str(number))
+        await pilot.resize_terminal(100, 30)
+        drawing.may_end.set()
+        await until(pilot, lambda: page.render_line(0).text.strip().startswith(f"{number} ▾ Answers"))
+        await pilot.press(str(number))
+        await settled(pilot)
+        drawing.hold()
+        reading.hold()
+        await pilot.press(str(number), "n", "n")
+        await until(pilot, lambda: drawing.begun.is_set() and reading.begun.is_set())
+        reading.may_end.set()
+        drawing.may_end.set()
+        await until(pilot, lambda: " 3/" in title(pilot))
+        await settled(pilot)
+        decision = trail(pilot)._decision
+        assert decision is not None and page.open == {"Answers"} and page.scroll_y == 0
+        assert page.render_line(0).text.split()[:2] == [decision.key.symbol, str(decision.key.session)]
+
+
+async def test_a_decision_that_is_read_too_late_is_not_shown_over_the_agents_at_work(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened((120, 40)) as pilot:
+        pane = pilot.app.screen.query_one(AgentPanes)
+        await until(pilot, lambda: "Limits" in pane_text(pilot, "agents"))
+        reading = Late(pane_module, "trail_of", monkeypatch)
+        reading.hold()
+        view = pilot.app.snapshot()  # type: ignore[attr-defined]
+        made = list(view.desk.decisions["ORVL"].values())
+        pane.read(view.sources[0], lambda *what: pane_module.trail_of(*what, decisions=made))
+        await until(pilot, reading.begun.is_set)
+        pane.show_steps(view.desk, "none")
+        reading.may_end.set()
+        await settled(pilot)
+        assert pane.trail is None and "Limits" not in pane.as_text()
+
+
 def test_a_move_after_a_decision_is_counted_from_the_close_that_is_named(run: Run, desk: Path) -> None:
     """The closes of a coin are those of its own days, and its price at the decision is another one."""
     named = set[bool]()
@@ -154,6 +245,7 @@ async def test_trails_open_from_every_screen_with_decisions_and_n_and_p_follow_t
         for key, name in (("1", "watchlist"), ("2", "decisions"), ("3", "book-positions"), ("5", "runs")):
             await pilot.press(key)
             await until(pilot, lambda wanted=name: bool(pilot.app.screen.query_one(f"#{wanted}", Table).rows))  # type: ignore[misc]
+            await settled(pilot)
             await pilot.press("d")
             await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and "/" in title(pilot))
             assert title(pilot).endswith("/12"), "all decisions of the record"
