@@ -79,7 +79,7 @@ async def test_another_width_wraps_all_anew() -> None:
     app, words = Page(), " ".join(f"word{n}" for n in range(40))
     async with app.run_test(size=(80, 20)) as pilot:
         text, own = app.query_one(TextLines), app.query_one(Static)
-        text.show_text(Content(words))
+        text.show_blocks([Content(words)])
         own.update(Content(words))
         for width in (30, 17, 44):
             text.styles.width, own.styles.width = width + 2 * PAD, width

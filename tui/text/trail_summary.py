@@ -30,19 +30,18 @@ WHOLE = 1_000
 
 
 class _Entry(NamedTuple):
-    """A labelled text, and how many lines it may take."""
+    """A labelled text."""
 
     label: str
     text: str
     ink: str = ""
-    most: int = 3
 
-    def lines(self, width: int) -> Iterator[Line]:
-        """The text beside its label, cut between words where it is longer."""
+    def lines(self, width: int, most: int = 3) -> Iterator[Line]:
+        """The text beside its label in at most so many lines, cut between words where it is longer."""
         label, first = (LABEL, "") if width >= NARROW else (0, f"{self.label.strip()}: " if self.label else "")
         lines = wrapped(first + self.text, width - label)
-        if len(lines) > self.most:
-            lines[self.most - 1 :] = [cut(" ".join(lines[self.most - 1 :]), width - label)]
+        if len(lines) > most:
+            lines[most - 1 :] = [cut(" ".join(lines[most - 1 :]), width - label)]
         for number, line in enumerate(lines):
             yield f"{'' if number else self.label:<{label}.{label}}{line}".rstrip(), self.ink
 
@@ -54,7 +53,8 @@ def first_lines(document: Row, shown: Row, width: int, rows: int = WHOLE, card: 
     owner = "" if shown["owner"] == "desk" else f", as {one_line(shown['owner'])}"
     decided = f"{shown['symbol']}  {shown['session']}  {action_words(shown)}{owner}"
     head = [(line, "strong") for line in _head(decided, shown, width)]
-    entries = *_limits(shown), *_followed(document, shown)
+    limits = "; ".join(map(cut_words, shown["cuts"])) or "nothing was cut"
+    entries = _Entry("Limits", limits, "warn" if shown["cuts"] else ""), *_followed(document, shown)
     followed = [*chain.from_iterable(one.lines(width) for one in entries)]
     between = max(CARD, min(card, rows - len(followed))) - len(head) - 1
     lines = [*head, *_card(shown, width, between), *followed]
@@ -106,7 +106,7 @@ def _card(shown: Row, width: int, rows: int) -> Iterator[Line]:
 def _sentences(one: _Entry, width: int, most: int) -> list[Line]:
     """The lines of an entry, as many sentences as fit into `most` of them."""
     room = width - LABEL if width >= NARROW else width
-    return [*one._replace(text=sentences(one.text, room * most), most=most).lines(width)]
+    return [*one._replace(text=sentences(one.text, room * most)).lines(width, most)]
 
 
 def _agents(shown: Row, width: int) -> Iterator[Line]:
@@ -123,13 +123,6 @@ def _agents(shown: Row, width: int) -> Iterator[Line]:
     ]
     lines = table(("AGENT", "VIEW", "STRENGTH", "FACT"), rows, width=width, free="FACT") if rows else ()
     yield from ((line, "quiet" if not number else "") for number, line in enumerate(lines))
-
-
-def _limits(shown: Row) -> Iterator[_Entry]:
-    if shown["cuts"]:
-        yield _Entry("Limits", "; ".join(map(cut_words, shown["cuts"])), "warn")
-    elif not shown["abstained"]:
-        yield _Entry("Limits", "nothing was cut")
 
 
 def _followed(document: Row, shown: Row) -> Iterator[_Entry]:

@@ -67,11 +67,6 @@ class TextLines(ScrollView, can_focus=True):
             self._lines = lines
             self._wrap_again(same)
 
-    def show_text(self, text: Content) -> None:
-        """Show one text; nothing happens where it is shown already."""
-        if len(self.blocks) != 1 or not self.blocks[0].is_same(text):
-            self.show_blocks([text])
-
     def first_row(self, block: int) -> int:
         """The first row of a block, by its number; of one that is not there, or not wrapped yet, that behind the
         last."""
@@ -204,8 +199,9 @@ class TextPane(TextLines):
         set_title(self, title)
 
     def show(self, text: Content, *, top: bool = False) -> None:
-        """Show another text, from its top where that is asked for."""
-        self.show_text(text)
+        """Show another text, from its top where that is asked for; nothing else happens where it is shown already."""
+        if len(self.blocks) != 1 or not self.blocks[0].is_same(text):
+            self.show_blocks([text])
         if top:
             self.scroll_home(animate=False)
 

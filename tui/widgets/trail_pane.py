@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 
 from engine.errors import PaperdeskError
@@ -114,21 +115,24 @@ class TrailPane(ShowsFailures, TextPane):
     @newest_reading
     async def _lay_out(self) -> None:
         """Show what is open of the trail, and bring the part that is wanted to the top."""
-        trail, opened, width, height = self.trail, self.open, self.text_width, self.size.height
-        if trail is None or width < NARROWEST:
+        trail, opened, room = self.trail, self.open, self._room
+        if trail is None or room.width < NARROWEST:
             return
         # Prompts are long: they are wrapped beside the screen.
-        card = height if self.app.size.height > SMALL else 0
-        blocks, parts = await asyncio.to_thread(self._drawn, trail, width, height, card)
-        # What has changed meanwhile is laid out next, and what is wanted is brought to the top then.
-        if trail is self.trail and opened is self.open and (width, height) == (self.text_width, self.size.height):
-            self.parts = parts
-            self.show_blocks(blocks)
-            self._bring(self.blocks)
+        card = room.height if self.app.size.height > SMALL else 0
+        blocks, parts = await asyncio.to_thread(self._drawn, trail, room, card)
+        if trail is not self.trail or opened is not self.open or room != self._room:
+            self._lay_out()  # what has changed meanwhile, of which what is wanted is brought to the top
+            return
+        self.parts = parts
+        self.show_blocks(blocks)
+        self._bring(self.blocks)
 
-    def _drawn(
-        self, trail: Mapping[str, Any], width: int, height: int, card: int
-    ) -> tuple[list[Content], dict[int, str]]:
+    @property
+    def _room(self) -> Size:
+        return Size(self.text_width, self.size.height)
+
+    def _drawn(self, trail: Mapping[str, Any], room: Size, card: int) -> tuple[list[Content], dict[int, str]]:
         """The blocks of a trail whose cards may have so many rows, and the names of its parts by their number."""
         from tui.text.trail_summary import WHOLE, first_lines
         from tui.text.trail_text import folds
@@ -137,15 +141,15 @@ class TrailPane(ShowsFailures, TextPane):
         parts: dict[int, str] = {}
         for shown in trail["decisions"]:
             found = list(folds(shown))
-            rows = height - len(found) - 1 if self.FITS else WHOLE
-            blocks.append(inked([*first_lines(trail, shown, width, rows, card), ("", "")]))
+            rows = room.height - len(found) - 1 if self.FITS else WHOLE
+            blocks.append(inked([*first_lines(trail, shown, room.width, rows, card), ("", "")]))
             for number, fold in enumerate(found, len(parts) + 1):
                 parts[number], opened = fold.name, fold.name in self.open
                 mark = "▾" if opened else "▸"
                 title = Content.assemble(f"{number} {mark} ", (fold.name, "bold"), (f"  {fold.about}", INKS["quiet"]))
                 blocks.append(clickable(title, f"focused.fold({number})"))
                 if opened:
-                    blocks.append(inked(fold.lines(width)))
+                    blocks.append(inked(fold.lines(room.width)))
         return blocks, parts
 
     def _bring(self, shown: list[Content]) -> None:
