@@ -36,9 +36,7 @@ def load_prices() -> PriceTable:
 
 def own_price(entry: PriceConfig) -> ModelPrice:
     """A configured price."""
-    plain = entry.input
-    cached = plain if entry.cached_input is None else entry.cached_input
-    return ModelPrice(Rates(plain, entry.output, cached, plain if entry.cache_write is None else entry.cache_write))
+    return ModelPrice(_rates(entry.model_dump(exclude_none=True)))
 
 
 def _rates(entry: Mapping[str, Any]) -> Rates:

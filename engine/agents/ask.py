@@ -306,7 +306,7 @@ def _validated(said: Mapping[str, Any], answer: type[A]) -> tuple[A, tuple[str, 
     try:
         return answer.model_validate(said), ()
     except ValidationError:
-        meant, repairs = repaired(said, answer)
+        meant, repairs = repaired(said, _schema(answer, False))
         return answer.model_validate(meant), repairs
 
 

@@ -9,10 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
-
-from engine.agents.agent import Answer
 
 _CALL = ("arguments", "parameters", "input")
 """Keys of a tool's call, beside its name, under which an answer may stand."""
@@ -20,16 +17,10 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?")
 _BOOLEANS = {"true": True, "false": False}
 
 
-def repaired(answer: Mapping[str, Any], kind: type[Answer]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """The answer as its class wants it, as far as that is certain, and what was repaired, field by field."""
-    schema = _schema(kind)
+def repaired(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The answer as its JSON schema wants it, as far as that is certain, and what was repaired, field by field."""
     repairs = _Repairs(schema.get("$defs", {}))
     return repairs.value(repairs.unwrapped(answer, schema), schema, ""), tuple(repairs.made)
-
-
-@cache
-def _schema(kind: type[Answer]) -> Mapping[str, Any]:
-    return kind.model_json_schema()
 
 
 @dataclass(slots=True)

@@ -420,15 +420,12 @@ VENDORS = (ModelKind.OPENAI, ModelKind.ANTHROPIC)
 
 
 _FAMILIES = {
-    provider: re.compile(models, re.IGNORECASE)
-    for provider, models in (
-        ("openai", r"(chat)?gpt|o\d"),
-        ("anthropic", "claude"),
-        ("google", "gemini"),
-        ("xai", "grok"),
-        ("deepseek", "deepseek"),
-        ("ollama", "llama|qwen|mistral|gemma|phi"),
-    )
+    "openai": r"(chat)?gpt|o\d",
+    "anthropic": "claude",
+    "google": "gemini",
+    "xai": "grok",
+    "deepseek": "deepseek",
+    "ollama": "llama|qwen|mistral|gemma|phi",
 }
 """Beginnings of the names of models, by who serves them."""
 
@@ -469,7 +466,7 @@ def _meant(text: str, names: Sequence[str]) -> str:
     """The spec that is probably meant by a wrong one: of a model without its provider, or with the provider misspelt;
     empty where none is near."""
     head, separator, model = text.partition(":" if ":" in text else "/")
-    family = next((provider for provider, models in _FAMILIES.items() if models.match(text)), "")
+    family = next((provider for provider, models in _FAMILIES.items() if re.match(models, text, re.IGNORECASE)), "")
     if not separator and family in names:
         return f"{family}:{text}"
     near = difflib.get_close_matches(head.lower(), names, n=1)

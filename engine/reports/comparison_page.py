@@ -11,9 +11,8 @@ from typing import Any
 from engine.domain.text import counted
 from engine.reports.amounts import UNKNOWN, between, cost, money, number, percent, portion, ratio
 from engine.reports.html import figures_html
-from engine.reports.html_charts import Chart
+from engine.reports.html_charts import growth_chart
 from engine.reports.summary import figure, title_of
-from engine.reports.svg_charts import Curve, svg
 from engine.reports.table import Column, count, texts
 
 Document = Mapping[str, Any]
@@ -110,9 +109,7 @@ def comparison_html(document: Document, title: str) -> str:
     """The whole page: figures, pairs, and the growth of each."""
     models, notes = document["models"], [*filter(None, [floor_words(document)]), *document.get("notes", ())]
     days = sorted({day for one in models for day in one["daily"]})
-    curves = [Curve(one["name"], _growth(one["daily"], days), "own" if one is models[0] else "other") for one in models]
-    drawing = svg([*curves[1:], curves[0]], days, 300, "Cumulative return", percent=True)
-    legend = (("own", models[0]["name"]), ("other", ", ".join(one["name"] for one in models[1:])))
+    chart = growth_chart("Cumulative return", days, {one["name"]: _growth(one["daily"], days) for one in models})
     pairs = [
         (f"{one['other']} less {one['first']}", difference_words(one), agreement_words(one))
         for one in document["pairs"]
@@ -121,7 +118,7 @@ def comparison_html(document: Document, title: str) -> str:
         ("Figures", texts("", *(one["name"] for one in models)), list(figure_rows(document))),
         ("Paired differences of daily returns", texts("", "Daily difference", "Decisions"), pairs),
     )
-    return figures_html(title, [Chart("Cumulative return", drawing, legend)], notes, tables=tables)
+    return figures_html(title, [chart], notes, tables=tables)
 
 
 def _growth(daily: Mapping[str, float], days: Sequence[str]) -> list[float | None]:

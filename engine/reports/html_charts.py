@@ -45,15 +45,15 @@ def growth_charts(document: Document) -> Iterator[Chart]:
     """The cumulative returns of all rows of a bench, a chart for each symbol of a table. Source: FinAgent figure 4
     [A11]."""
     for one in document["curves"]:
-        others = (name for name in one["rows"] if name != BENCHMARK)
-        styles = {BENCHMARK: "held", **dict(zip(others, chain(("own",), cycle(KINDS)), strict=False))}
-        curves = [Curve(name, one["rows"][name], styles[name]) for name in reversed(one["rows"])]
-        title = f"{one['table']}, {one['symbol']}: cumulative return"
-        yield Chart(
-            title,
-            svg(curves, one["sessions"], 320, title, percent=True),
-            tuple((styles[name], name) for name in one["rows"]),
-        )
+        yield growth_chart(f"{one['table']}, {one['symbol']}: cumulative return", one["sessions"], one["rows"])
+
+
+def growth_chart(title: str, sessions: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> Chart:
+    """Cumulative returns by session over each other, each told apart."""
+    others = (name for name in rows if name != BENCHMARK)
+    styles = {BENCHMARK: "held", **dict(zip(others, chain(("own",), cycle(KINDS)), strict=False))}
+    curves = [Curve(name, rows[name], styles[name]) for name in reversed([*rows])]
+    return Chart(title, svg(curves, sessions, 320, title, percent=True), tuple((styles[name], name) for name in rows))
 
 
 FAMILIES = {

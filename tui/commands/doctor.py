@@ -16,11 +16,11 @@ import click
 
 from engine.errors import ConfigError, PaperdeskError
 from engine.reports.documents import set_up
-from engine.reports.table import plain
+from engine.reports.table import Column, plain
 from engine.settings import places
 from tui.settings.invocation import Invocation, command
 from tui.text.console import plain_characters, show_document, standard_output
-from tui.text.plain_text import facts, one_line, table
+from tui.text.plain_text import facts, one_line, table, table_of
 
 if TYPE_CHECKING:
     from engine.settings.config import Config, Loaded
@@ -198,19 +198,15 @@ def _model_lines(
 
     console = standard_output()
     yield console.bold("Who answers whom") + console.dim(f"   recorded answers: {config.models.replay}")
-    asked = [one for one in agents if one.active]
-    cells = [
-        (
-            one.agent,
-            str(one.spec),
-            _key(one),
-            charts_text(one.spec, one.sees),
-            price_text(one.spec, one.price),
-            _trained(one),
-        )
-        for one in asked
-    ]
-    yield from table(("AGENT", "MODEL", "KEY", "CHARTS", "PRICE IN/OUT", "TRAINED"), cells, (), console.room)
+    columns = (
+        Column("AGENT", "agent"),
+        Column("MODEL", "spec"),
+        Column("KEY", _key),
+        Column("CHARTS", lambda one: charts_text(one.spec, one.sees)),
+        Column("PRICE IN/OUT", lambda one: price_text(one.spec, one.price)),
+        Column("TRAINED", _trained),
+    )
+    yield from table_of(columns, (one for one in agents if one.active), console.room)
     yield from (f"{name} is asked at {address}" for name, address in document["addresses"].items())
     if config.endpoints:
         yield ""

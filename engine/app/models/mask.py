@@ -24,7 +24,7 @@ import tomllib
 from calendar import day_name, month_name
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache, cached_property, partial
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.agents.agent import PROMPTS
-from engine.domain.chart import Candles, ChartSpec, Series
+from engine.domain.chart import ChartSpec
 from engine.domain.market import NANO, Symbol, is_crypto
 from engine.domain.model_call import PREFLIGHT, Message, ModelRequest, ModelResult, beginning
 from engine.domain.run import Briefing, RunSpec
@@ -70,18 +70,12 @@ _YEAR = r"(?:19|20)\d\d(?=[AaEeFfPps]?\b|[a-z]{2}|YTD|[QH]\d)"
 _SHORT_YEAR = r"(?:-| ?['’])\d\d\b"
 _PERIOD = r"(?:[1-4][QH]|[QH][1-4]|[FC]YE?)"
 _NUMBERS = r"\b(?:(?:19|20)\d\d[-/.]\d\d[-/.]\d\d|\d\d?[-/.]\d\d?[-/.](?:19|20)\d\d|\d\d?/\d\d?/\d\d)\b"
-_FORMS = (
-    *("%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%m.%d.%Y"),
-    *("%m/%d/%y", "%d/%m/%y", "%Y/%m/%d", "%Y.%m.%d"),
-)
-"""Forms of dates in numbers, the likelier before those that may be taken for them."""
 _DATES = (
     rf"(?P<numbers>{_NUMBERS})",
     rf"(?P<spelled>(?:\b{_DAY}[ -])?\b{_MONTH}(?: {_DAY}(?![\d:]|\.\d))?(?:(?:,? |-){_YEAR}|{_SHORT_YEAR})?)",
     rf"(?P<year>\b(?:(?:{_PERIOD} ?)*{_YEAR}(?:[-–/](?:1[3-9]|[2-9]\d)\b)?(?![.,]?\d|%)"
     rf"|{_PERIOD}+(?:-| ?['’])?\d\d(?=[AaEeFfPp]?\b)|(?<=\s['’])\d\d\b))",
 )
-_SURELY_A_MONTH = re.compile(r"\b(?:in|of|since|by|until|for|from|to|through|last|next|this|early|mid|late)[ -]$", re.I)
 _NUMBER = r"(?P<number>(?<![\w.,/])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d/]|[.,]\d))"
 _CAPITAL = f"[{''.join(filter(str.isupper, map(chr, range(0x250))))}]"
 """A capital letter of the Latin alphabets, as in Ørsted."""
@@ -146,7 +140,10 @@ class Mask:
     @cached_property
     def back(self) -> re.Pattern[str]:
         """A pattern of all that may have to be unmasked."""
-        return _back() if self.level else re.compile(_any_of("code", self.tickers.values()))
+        if not self.level:
+            return re.compile(_any_of("code", self.tickers.values()))
+        code = r"(?P<code>\b(?:(?:ASSET|COIN|Company)\d+|(?:Ticker|Name)[a-z]{5})\b)"
+        return re.compile("|".join((code, *_DATES, _NUMBER)))
 
     @cached_property
     def products(self) -> re.Pattern[str]:
@@ -174,7 +171,7 @@ class Mask:
         for history in self.market.histories.values():
             stop = history.rows_through(max((one.session for one in asked), default=date.min))
             bars = history.slice(max(0, stop - _SESSIONS), stop)
-            days |= {f"{date.fromordinal(day):{form}}" for day in bars.sessions for form in _FORMS}
+            days |= {f"{date.fromordinal(day):{form}}" for day in bars.sessions for form in _TABLE["date_forms"]}
             prices |= {f"{price / NANO:.2f}" for price in (*bars.open, *bars.high, *bars.low, *bars.close)}
         if self.level >= DATES:
             found |= days.intersection(re.findall(_NUMBERS, text))
@@ -323,22 +320,11 @@ class _Masking:
         chart = replace(chart, title=self._text(chart.title), symbol=self._text(chart.symbol), sessions=sessions)
         if factor is None:
             return chart
-        by, candles = float(factor), chart.candles
-        if candles is not None:
-            columns = (candles.open, candles.high, candles.low, candles.close)
-            candles = Candles(*(tuple(value * by for value in column) for column in columns))
-        panels = []
-        for panel in chart.panels:
-            times = by if panel.name == "MACD" else 1 / by if panel.name == "Volume" else 1.0
-            lines = tuple(replace(line, values=_times(line.values, times)) for line in panel.lines)
-            panels.append(replace(panel, lines=lines, bars=_times(panel.bars, times)))
-        return replace(
-            chart,
-            candles=candles,
-            lines=tuple(replace(line, values=_times(line.values, by)) for line in chart.lines),
-            markers=tuple(replace(marker, price=marker.price * by) for marker in chart.markers),
-            panels=tuple(panels),
-        )
+        by = float(factor)
+        priced = {name: _times(getattr(chart, name), by) for name in ("candles", "lines", "markers")}
+        scales = {"MACD": by, "Volume": 1 / by}
+        panels = (_times(panel, scales[panel.name]) if panel.name in scales else panel for panel in chart.panels)
+        return replace(chart, **priced, panels=tuple(panels))
 
     def _text(self, text: str, change: Callable[..., str] | None = None) -> str:
         """A text line by line; those of a table know what stands in their columns."""
@@ -402,7 +388,7 @@ class _Masking:
             return found
         shift = SHIFT * way
         if match.lastgroup == "year":
-            if len(found) == 2 and not _SURELY_A_MONTH.search(match.string[: match.start() - 1]):
+            if len(found) == 2 and not _TELLS["surely_a_date"].search(match.string[: match.start() - 1]):
                 return found  # '15 stores
             return re.sub(r"\d\d+", lambda one: _later(one[0], YEARS * way), found)
         if match.lastgroup == "numbers":
@@ -417,9 +403,9 @@ class _Masking:
 
     def _spelled(self, match: re.Match[str], session: date, year: int | None, shift: timedelta) -> str:
         """A date with the name of its month; without a year that of the session, without a day the middle of it."""
-        found = match[0]
+        found, before = match[0], match.string[: match.start()]
         name, day = re.findall("[A-Za-z]{3,}", found)[0], re.search(r"\b\d\d?(?!\d)", found)
-        if found.title() in ("Mar", "March", "May") and not _SURELY_A_MONTH.search(match.string[: match.start()]):
+        if found.title() in ("Mar", "March", "May") and not _TELLS["surely_a_date"].search(before):
             return found
         month = next(n for n, known in enumerate(_MONTHS, 1) if known.startswith(name[:3].title()))
         moved = date(year or session.year, month, 15 if day is None else int(day[0])) + shift
@@ -521,8 +507,13 @@ def _later(year: str, years: int) -> str:
     return f"{(int(year) + years) % 10**places:0{places}}"
 
 
-def _times(values: Series, by: float) -> Series:
-    return tuple(None if value is None else value * by for value in values)
+def _times(part: Any, by: float) -> Any:
+    """A part of a chart with every number that is none of a place times a factor."""
+    if isinstance(part, tuple):
+        return tuple(_times(one, by) for one in part)
+    if is_dataclass(part) and not isinstance(part, type):
+        return replace(part, **{one.name: _times(getattr(part, one.name), by) for one in fields(part)})
+    return part * by if isinstance(part, float) else part
 
 
 def _factor(price: Decimal) -> Decimal:
@@ -538,7 +529,7 @@ def _digest(name: str) -> int:
 @cache
 def _moved(found: str, shift: timedelta) -> str:
     """A date in numbers, moved; as it is where it is none."""
-    for form in _FORMS:
+    for form in _TABLE["date_forms"]:
         with suppress(ValueError):
             return f"{datetime.strptime(found, form).replace(tzinfo=UTC) + shift:{form}}"
     return found
@@ -552,13 +543,6 @@ def _code(kind: str, name: str) -> str:
 def _any_of(group: str, names: Iterable[str]) -> str:
     spelled = "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
     return rf"(?P<{group}>(?<!\w)(?:{spelled})(?!\w))"
-
-
-@cache
-def _back() -> re.Pattern[str]:
-    """A pattern of all that may have to be unmasked."""
-    code = r"(?P<code>\b(?:(?:ASSET|COIN|Company)\d+|(?:Ticker|Name)[a-z]{5})\b)"
-    return re.compile("|".join((code, *_DATES, _NUMBER)))
 
 
 @cache

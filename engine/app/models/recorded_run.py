@@ -45,7 +45,10 @@ OpenModel = Callable[[str], LanguageModel]
 
 def answers_by_question(answers: Iterable[AnswerRecord]) -> Mapping[Question, ModelResult]:
     """The results of a run's calls by their question."""
-    return {_answered(answer): answer.result for answer in answers}
+    return {
+        (one.agent, one.key.symbol, one.key.session, one.key.owner, one.sample, one.prompt_hash): one.result
+        for one in answers
+    }
 
 
 def _given_again(answers: Iterable[AnswerRecord]) -> Mapping[Question, ModelResult]:
@@ -66,11 +69,6 @@ def question_of(request: ModelRequest) -> Question:
     """The question that a request puts."""
     prompt = prompt_hash(request.system, request.messages)
     return request.purpose, request.symbol, request.session, request.owner, request.sample, prompt
-
-
-def _answered(answer: AnswerRecord) -> Question:
-    key = answer.key
-    return answer.agent, key.symbol, key.session, key.owner, answer.sample, answer.prompt_hash
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from engine.reports.documents import row_json
 from engine.reports.documents.records import open_records
 from engine.reports.stored import SENSITIVITY
 from engine.services import Services
-from engine.session.cost_meter import CostMeter, use_of
+from engine.session.cost_meter import use_of
 from engine.settings import places
 
 SAMPLE = 20
@@ -47,9 +47,7 @@ def keep_sensitivity(
         questions = [(decisions, Changes(altered=what)) for what, own in chosen.items() for decisions in own]
         done = redecide_all(services, reader, questions, report)
     rows = [input_sensitivity(what, [one for one in done if one.changes.altered == what]) for what in chosen]
-    meter = CostMeter("")
-    for one in (two.now for arm in done for two in arm.comparisons):
-        meter.add(use_of(() if one is None else one.answers))
+    asked = [answer for arm in done for one in arm.comparisons if one.now is not None for answer in one.now.answers]
     moved = [row["changed"]["mean"] for row in rows if row["without"] != TICKERS and row["changed"]["count"]]
     told = {
         "run": run,
@@ -60,7 +58,7 @@ def keep_sensitivity(
             {"input": row["without"], "moved": row["changed"], "mean_change": row["mean_change"]} for row in rows
         ],
         "verdict": None if not moved else "made" if any(moved) else "recalled",
-        "model": row_json.fields(meter.use, "calls", "cached_calls", "cost"),
+        "model": row_json.fields(use_of(asked), "calls", "cached_calls", "cost"),
     }
     with run_lock(run), JournalWriter(places.run_journal(run)) as journal:
         journal.document(run, SENSITIVITY, to_json(told))

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import zip_longest
+from operator import itemgetter
 from typing import Any
 
 from engine.domain.text import money
@@ -29,7 +30,8 @@ def comparison_document(documents: Sequence[Document]) -> Row:
     """Backtests beside each other. Each pair is the first run and another one; differences are the other's less the
     first's."""
     first, *others = documents
-    beside = side_by_side([_arm(one) for one in documents], _repeats(documents))
+    arms = [Arm(name=one["run"], model=(one["model"] or {}).get("spec"), documents=[one]) for one in documents]
+    beside = side_by_side(arms, _repeats(documents))
     figures = {pair["other"]: pair for pair in beside["pairs"] if pair["first"] == first["run"]}
     curves = _curves(documents)
     return {
@@ -50,11 +52,6 @@ def _family(pairs: Sequence[Row], sessions: int) -> Row | None:
         return None
     rows = [{"run": one["other"], "p": one["p"], "adjusted": one["adjusted"]} for one in pairs]
     return {"sessions": sessions, "superior": pairs[0]["superior"], "rows": rows}
-
-
-def _arm(document: Document) -> Arm:
-    use = document["model"]
-    return Arm(name=document["run"], model=None if use is None else use["spec"], documents=[document])
 
 
 def _repeats(documents: Sequence[Document]) -> Sequence[Sequence[Document]]:
@@ -137,7 +134,10 @@ def _decisions(first: Document, other: Document) -> Row | None:
     run is a rule strategy's, which records none."""
     if any("strategy" in document for document in (first, other)):
         return None
-    ours, theirs = (_by_key(document["decisions"]) for document in (first, other))
+    # The last one of a session counts.
+    ours, theirs = (
+        {tuple(one[name] for name in _DECISION): one for one in document["decisions"]} for document in (first, other)
+    )
     keys = sorted({*ours, *theirs})
     differing = [key for key in keys if _said(ours.get(key)) != _said(theirs.get(key))]
     return {
@@ -150,54 +150,38 @@ def _decisions(first: Document, other: Document) -> Row | None:
     }
 
 
-def _by_key(decisions: Sequence[Document]) -> dict[tuple[str, ...], Document]:
-    """Decisions by their key, the last one of a session."""
-    return {tuple(one[name] for name in _DECISION): one for one in decisions}
-
-
 def _said(decision: Document | None) -> Row | None:
     return None if decision is None else {"action": decision["action"], "size": decision["size"]}
 
 
 def _trades(first: Document, other: Document) -> Row:
     """Trades that one run alone has."""
-    ours, theirs = (_counted(document["trades"]) for document in (first, other))
-    rows = sorted([*_alone(ours - theirs, first["run"]), *_alone(theirs - ours, other["run"])], key=_in_order)
+    ours, theirs = (
+        Counter(tuple(str(trade[name]) for name in _TRADE) for trade in document["trades"])
+        for document in (first, other)
+    )
+    alone = ((ours - theirs, first["run"]), (theirs - ours, other["run"]))
+    rows = [dict(zip((*_TRADE, "run"), (*trade, run), strict=True)) for own, run in alone for trade in own.elements()]
+    rows.sort(key=itemgetter("session", "symbol", "run"))
     return {"compared": len(first["trades"]) + len(other["trades"]), "differing": len(rows), "rows": rows[:SHOWN]}
-
-
-def _counted(trades: Sequence[Document]) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(str(trade[name]) for name in _TRADE) for trade in trades)
-
-
-def _alone(trades: Counter[tuple[str, ...]], run: str) -> Iterator[Row]:
-    for trade in trades.elements():
-        yield {**dict(zip(_TRADE, trade, strict=True)), "run": run}
-
-
-def _in_order(row: Row) -> tuple[str, str, str]:
-    return row["session"], row["symbol"], row["run"]
 
 
 PARTS = ("decisions", "trades", "equity")
 
 
 def rerun_document(before: Mapping[str, Any], again: Mapping[str, Any]) -> Row:
-    """The documents of a run and of its repetition, compared."""
+    """The documents of a run and of its repetition, compared: the same where both the test and the warm-up came out
+    alike."""
+    differences = list(_first_differences(before, again))
     return {
         "schema": SCHEMA,
         "run": again["run"],
         "of": before["run"],
-        "same": _same(before, again),
+        "same": before["fingerprint"] == again["fingerprint"] and not differences,
         "fingerprints": [before["fingerprint"], again["fingerprint"]],
         "settings": changed_settings(run_settings(before), run_settings(again)),
-        "first_differences": list(_first_differences(before, again)),
+        "first_differences": differences,
     }
-
-
-def _same(before: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
-    """True where both the test and the warm-up came out alike."""
-    return before["fingerprint"] == again["fingerprint"] and not any(_first_differences(before, again))
 
 
 def _first_differences(before: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Row]:

@@ -63,7 +63,8 @@ def side_by_side(arms: Sequence[Arm], repeats: Iterable[Sequence[Document]] = ()
     by groups of `repeats` (None where nothing was repeated), the highest `floor`, a daily return, and the input
     `sensitivity` of each one's first run, where any was told."""
     groups = [[fmean(returns_of(one)) for one in group if returns_of(one)] for group in repeats]
-    pairs = _pairs(arms, noise_floor([np.array(group) for group in groups]))
+    noise, compared = noise_floor([np.array(group) for group in groups]), every_two([arm.daily for arm in arms])
+    pairs = [_pair(arms[first], arms[other], gaps, noise) | tested for first, other, gaps, tested in compared]
     floors = [pair["floor"] for pair in pairs if pair["floor"] is not None]
     told = [row for arm in arms for row in arm.documents[0].get("sensitivity", ())]
     beside = {"models": [_row(arm) for arm in arms], "pairs": pairs, "floor": max(floors, default=None)}
@@ -128,7 +129,8 @@ def _around_cutoff(arm: Arm, month: str | None) -> Row:
     names = ("before_cutoff", "after_cutoff", "past_cutoff")
     if month is None:
         return dict.fromkeys(names)
-    own, held = arm.daily, _held(arm.documents[0])
+    own, document = arm.daily, arm.documents[0]
+    held = _returns(_benchmark_document(document)) if BENCHMARK in document.get("baselines", {}) else {}
     parts = [[day for day in own if (day[:7] > month) is later] for later in (False, True)]
     over = [np.array([own[day] - held[day] for day in part if day in held]) for part in parts]
     rows = [
@@ -142,17 +144,10 @@ def _around_cutoff(arm: Arm, month: str | None) -> Row:
     return dict(zip(names, (*rows, later_difference(*over)), strict=True))
 
 
-def _held(document: Document) -> Mapping[str, float]:
-    """The returns of buy and hold by session; empty where the run has no baselines."""
-    baseline = document.get("baselines", {}).get(BENCHMARK)
-    return {} if baseline is None else _returns(_benchmark_document(document))
-
-
 def repeats_part(documents: Sequence[Document], count: int) -> Row:
     """The part that `count` repeats of a run add to the document of the first one: `repeats` in one row, `pairs` with
     buy and hold, and `floor`. There is one document of a run that comes out alike every time."""
-    model = documents[0]["model"]
-    own = Arm(name=documents[0]["run"], model=None if model is None else model["spec"], documents=documents)
+    own = Arm(name=documents[0]["run"], model=(documents[0]["model"] or {}).get("spec"), documents=documents)
     held = Arm(name=BENCHMARK, model=None, documents=[_benchmark_document(documents[0])])
     every = documents if len(documents) > 1 else [*documents] * count
     beside = side_by_side([held, own], [every])
@@ -166,11 +161,6 @@ def _benchmark_document(document: Document) -> Document:
     equity = [{"session": day, "value": value} for day, value in zip(days, beside["equity"], strict=True)]
     nothing = dict.fromkeys(("run", "model", "luck", "unresolved_figures"))
     return {**document, **nothing, "strategy": BENCHMARK, "decisions": [], **beside, "equity": equity}
-
-
-def _pairs(arms: Sequence[Arm], noise: float | None) -> list[Row]:
-    compared = every_two([arm.daily for arm in arms])
-    return [_pair(arms[first], arms[other], gaps, noise) | tested for first, other, gaps, tested in compared]
 
 
 def every_two(daily: Sequence[Mapping[Any, float]]) -> Iterator[tuple[int, int, Floats, Row]]:
