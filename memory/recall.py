@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 
 import numpy as np
 
@@ -67,7 +66,7 @@ class LayeredMemory:
         """Return itself; the store is closed at the end of the block."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the store."""
         self.close()
 

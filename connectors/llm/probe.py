@@ -38,7 +38,7 @@ async def probe(model: LanguageModel) -> Capabilities:
     if first.answer is not None and not isinstance(first.answer.get("word"), str):
         failure = ModelFailure(FailureKind.MALFORMED, f"asked for a word under `word`, it answered {first.text[:80]!r}")
     if failure is not None:
-        return Capabilities(latency=first.latency, failure=failure)
+        return Capabilities(latency=first.latency, problem=f"{failure.kind.value}: {failure.detail}")
     sees = False
     if model.sees:
         shown = await model.answer(_question("symbol", "Which symbol is in the chart's title?", (_CHART,)))
@@ -56,7 +56,7 @@ async def trial(model: RemoteModel) -> Capabilities:
     """Probe a model, and find out whether it thinks and calls tools, how long a prompt it reads, and its limits. Raises
     as `probe`."""
     found = await probe(model)
-    if found.failure is not None:
+    if found.problem:
         return found
     product = await model.answer(_question("word", "What is 17 times 23, less 90? Answer with the number."))
     model.by_tool = True

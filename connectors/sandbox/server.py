@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import timedelta
-from types import TracebackType
 from typing import Any
 
 from connectors.sandbox.http_server import LOOPBACK, Answer, Connection, HttpServer
@@ -91,9 +90,7 @@ class SandboxServer(LocalBroker):
         started.result()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._stopped.set)
             self._thread.join()

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Any, TypeVar
 
 from engine.cycle.step import StepContext
@@ -118,9 +117,7 @@ class Steps:
         finally:
             self._turns.end(speaker)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await gather_all(self._contexts)
         for own in self._contexts.values():
             self._context.sources.absorb(own.sources)

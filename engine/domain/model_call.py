@@ -343,14 +343,14 @@ class ModelAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """Abilities of a model's service as a probe reported them; all False where the first question failed.
+    """Abilities of a model's service as a probe reported them; all False where it has not answered.
 
     enforces_schema: its answer came under an enforced schema.
     sees: it read a word in an image.
     streams: an answer came in pieces.
     reports_usage: an answer came with its tokens counted.
     latency: seconds until the first answer was complete.
-    failure: the reason why the first question failed, or None.
+    problem: the reason why it has not answered; empty where it has.
 
     The rest is of a trial at length alone:
     thinks: it thought before it answered.
@@ -366,7 +366,7 @@ class Capabilities:
     streams: bool = False
     reports_usage: bool = False
     latency: float = 0.0
-    failure: ModelFailure | None = None
+    problem: str = ""
     thinks: bool = False
     calls_tools: bool = False
     context: int | None = None

@@ -15,7 +15,6 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import InvariantBroken, TryAgainLater
@@ -80,9 +79,7 @@ class RowStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import date
-from types import TracebackType
 
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import MemoryScope
@@ -74,9 +73,7 @@ class Ahead:
         if self._waves is not None:
             await self._waves.answer(self._tasks)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._waves is not None or (error is not None and not goes_on_after(error)):
             for task in self._tasks:
                 task.cancel()

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import combinations
 from statistics import fmean, median, median_low
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -185,46 +185,23 @@ Figures = Mapping[tuple[str, Symbol, str], float]
 """A value by row, symbol and metric."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Average:
-    """The mean of a metric over a group of models and some symbols.
-
-    group: a kind, a size, or a model by its row.
-    of: the owner of the figures.
-    mean: in the paper's unit.
-    percent_of_buy_and_hold: of the mean of that; None where that is not above zero, as a share of a loss says nothing.
-    """
-
-    table: str
-    symbols: tuple[Symbol, ...]
-    group: str
-    of: Literal["paper", "ours"]
-    metric: str
-    mean: float
-    percent_of_buy_and_hold: float | None
-
-
-def averages(table: PublishedTable, models: Sequence[PrintedModel], cells: Sequence[Cell]) -> list[Average]:
-    """Of the printed rows by kind and size, then of each row of ours. A group with a gap in a metric has no average of
-    it, as one over other symbols would not compare."""
+def averages(table: PublishedTable, models: Sequence[PrintedModel], cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The means of metrics over groups of models and some symbols: of the printed rows by kind and size, then `of` each
+    row of ours. A group with a gap in a metric has no average of it, as one over other symbols would not compare.
+    `percent_of_buy_and_hold` is None where that is not above zero: a share of a loss says nothing."""
     own = [cell for cell in cells if cell.table == table.name]
     printed = {(c.who, c.symbol, c.metric): float(c.paper) for c in own if c.paper is not None}
     ours = {(_row_named(c), c.symbol, c.metric): c.ours for c in own if c.ours is not None}
     rows = dict.fromkeys(_row_named(cell) for cell in own if cell.answered_by is not None)
-    groups: list[tuple[str, Literal["paper", "ours"], tuple[str, ...], Figures]] = [
+    groups: list[tuple[str, str, tuple[str, ...], Figures]] = [
         *((group, "paper", members, printed) for group, members in _groups(models, printed)),
         *((row, "ours", (row,), ours) for row in rows),
     ]
     return [
-        Average(
-            table=table.name,
-            symbols=symbols,
-            group=group,
-            of=of,
-            metric=metric,
-            mean=mean,
-            percent_of_buy_and_hold=percent,
-        )
+        {
+            **{"table": table.name, "symbols": list(symbols), "group": group, "of": of},
+            **{"metric": metric, "mean": mean, "percent_of_buy_and_hold": percent},
+        }
         for symbols in table.averaged
         for group, of, members, figures in groups
         for metric, mean, percent in _means(table.metrics(), symbols, members, figures)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from engine.lab.published_tables import published, published_agents
-from engine.reports.comparison import AgentRow, Average, agent_cells, averages, compare
+from engine.reports.comparison import AgentRow, agent_cells, averages, compare
 
 AGENTS = published_agents("investorbench")
 
 
-def of(table: int, rows: list[AgentRow], held: dict[str, float] | None = None) -> list[Average]:
+def of(table: int, rows: list[AgentRow], held: dict[str, float] | None = None) -> list[dict[str, Any]]:
     printed = published("investorbench")[table]
     ours = {(symbol, "buy-and-hold"): held or {} for symbol in printed.symbols()}
     cells = [*compare(ours, printed), *agent_cells(rows, printed)]
     return averages(printed, AGENTS.models, cells)
 
 
-def figure(found: list[Average], group: str, symbol: str, metric: str) -> Average:
-    (one,) = [a for a in found if a.group == group and symbol in a.symbols and a.metric == metric]
+def figure(found: list[dict[str, Any]], group: str, symbol: str, metric: str) -> dict[str, Any]:
+    (one,) = [a for a in found if a["group"] == group and symbol in a["symbols"] and a["metric"] == metric]
     return one
 
 
@@ -40,19 +41,19 @@ def figure(found: list[Average], group: str, symbol: str, metric: str) -> Averag
     ],
 )
 def test_the_papers_own_averages_come_out(table: int, group: str, symbol: str, metric: str, printed: str) -> None:
-    mean = figure(of(table, []), group, symbol, metric).mean
+    mean = figure(of(table, []), group, symbol, metric)["mean"]
     assert abs(Decimal(repr(mean)) - Decimal(printed)) < Decimal("0.001")
 
 
 def test_the_percentage_is_of_buy_and_hold_over_the_same_symbols() -> None:
     stocks = figure(of(0, []), "financial domain", "TSLA", "AV")
-    assert stocks.symbols == ("TSLA", "AAPL", "NIO")
+    assert stocks["symbols"] == ["TSLA", "AAPL", "NIO"]
     # The table prints 63.660 and 74.012.
-    assert stocks.percent_of_buy_and_hold == pytest.approx(100 * 63.660 / 74.012, abs=0.01)
+    assert stocks["percent_of_buy_and_hold"] == pytest.approx(100 * 63.660 / 74.012, abs=0.01)
 
 
 def test_sizes_are_compared_among_open_models_alone() -> None:
-    groups = {a.group for a in of(0, [])}
+    groups = {a["group"] for a in of(0, [])}
     assert groups == {
         "financial domain",
         "proprietary",
@@ -61,7 +62,9 @@ def test_sizes_are_compared_among_open_models_alone() -> None:
         "open source, medium",
         "open source, small",
     }
-    assert figure(of(1, []), "open source, small", "BTC-USD", "CR").mean == pytest.approx((7.953 + 20.521 + 19.477) / 3)
+    assert figure(of(1, []), "open source, small", "BTC-USD", "CR")["mean"] == pytest.approx(
+        (7.953 + 20.521 + 19.477) / 3
+    )
 
 
 def test_ours_are_measured_by_our_own_buy_and_hold() -> None:
@@ -69,15 +72,15 @@ def test_ours_are_measured_by_our_own_buy_and_hold() -> None:
         symbol="SPY", model="offline", answered_by="offline", metrics={"CR": 3.0, "SR": None, "AV": 10.0, "MDD": 5.0}
     )
     found = of(2, [row], {"CR": 2.0, "SR": -0.1, "AV": 40.0, "MDD": 20.0})
-    assert figure(found, "offline", "SPY", "CR").percent_of_buy_and_hold == 150.0
-    assert figure(found, "offline", "SPY", "AV").percent_of_buy_and_hold == 25.0
-    assert not [a for a in found if a.group == "offline" and a.metric == "SR"]
+    assert figure(found, "offline", "SPY", "CR")["percent_of_buy_and_hold"] == 150.0
+    assert figure(found, "offline", "SPY", "AV")["percent_of_buy_and_hold"] == 25.0
+    assert not [a for a in found if a["group"] == "offline" and a["metric"] == "SR"]
 
 
 def test_a_share_of_a_loss_is_none() -> None:
     row = AgentRow(symbol="SPY", model="offline", answered_by="offline", metrics={"CR": -3.0})
     found = figure(of(2, [row], {"CR": -1.0}), "offline", "SPY", "CR")
-    assert (found.mean, found.percent_of_buy_and_hold) == (-3.0, None)
+    assert (found["mean"], found["percent_of_buy_and_hold"]) == (-3.0, None)
 
 
 def test_a_row_that_lacks_a_symbol_has_no_average_over_it() -> None:
@@ -85,4 +88,4 @@ def test_a_row_that_lacks_a_symbol_has_no_average_over_it() -> None:
         AgentRow(symbol="TSLA", model="offline", answered_by="offline", metrics={"CR": 3.0}),
         AgentRow(symbol="AAPL", model="offline", answered_by="offline", metrics={"CR": 1.0}),
     ]
-    assert not [a for a in of(0, rows, {"CR": 1.0}) if a.of == "ours"]
+    assert not [a for a in of(0, rows, {"CR": 1.0}) if a["of"] == "ours"]

@@ -81,12 +81,12 @@ def models_command(invocation: Invocation, ask: str | None) -> int:
     addresses = {one.spec.provider: services.models.address(one.spec) for one in agents}
     document["addresses"] = {name: address for name, address in addresses.items() if address}
     show_document(document, lambda: _model_lines(document, config, agents, probed))
-    return 0 if probed is None or all(map(set_up.has_answered, probed.values())) else 1
+    return int(any(one.problem for one in (probed or {}).values()))
 
 
 def _try_at_length(invocation: Invocation, text: str) -> int:
     from engine.app.models.models import endpoint_values, probe_models
-    from engine.domain.model_call import Capabilities, ModelKind, parse_model_spec
+    from engine.domain.model_call import ModelKind, parse_model_spec
     from engine.settings.edit import change_value
 
     services = invocation.services()
@@ -94,15 +94,13 @@ def _try_at_length(invocation: Invocation, text: str) -> int:
     if spec.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
         raise click.UsageError(f"{text} is no service that could be tried")
     probed = asyncio.run(probe_models(services, [spec], at_length=True))
-    found, written = probed[spec], dict[str, Any]()
-    if set_up.has_answered(found):
-        assert isinstance(found, Capabilities)
-        for name, value in endpoint_values(services.config, spec, found).items():
-            change_value(invocation.file, f"endpoints.{spec.provider}.{name}", str(value).lower())
-            written[name] = value
+    found = probed[spec]
+    written = {} if found.problem else endpoint_values(services.config, spec, found)
+    for name, value in written.items():
+        change_value(invocation.file, f"endpoints.{spec.provider}.{name}", str(value).lower())
     document = set_up.trial_document(probed, written, str(invocation.file))
     show_document(document, lambda: _trial_lines(document, str(spec)))
-    return 0 if set_up.has_answered(found) else 1
+    return int(bool(found.problem))
 
 
 def _trial_lines(document: Mapping[str, Any], spec: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from engine.reports.table import Column
 from tui.text.plain_text import table, table_of, wrapped
 
 if TYPE_CHECKING:
-    from engine.reports.comparison import Average, Cell
+    from engine.reports.comparison import Cell
     from engine.reports.documents.research import Bench
 
 CLOSE = 0.003
@@ -104,13 +104,14 @@ KINDS: Mapping[str, Callable[[Cell], str]] = {
 }
 
 
-def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
-    for name, symbols in dict.fromkeys((average.table, average.symbols) for average in found):
-        own = [a for a in found if (a.table, a.symbols) == (name, symbols)]
-        metrics = list(dict.fromkeys(average.metric for average in own))
+def _averages(found: Sequence[row_json.Row], width: int) -> Iterator[str]:
+    for name, symbols in dict.fromkeys((one["table"], tuple(one["symbols"])) for one in found):
+        own = [one for one in found if (one["table"], *one["symbols"]) == (name, *symbols)]
+        metrics = list(dict.fromkeys(one["metric"] for one in own))
         rows = []
-        for group, of in dict.fromkeys((average.group, average.of) for average in own):
-            by_metric = {a.metric: a.percent_of_buy_and_hold for a in own if (a.group, a.of) == (group, of)}
+        for group, of in dict.fromkeys((one["group"], one["of"]) for one in own):
+            part = [one for one in own if (one["group"], one["of"]) == (group, of)]
+            by_metric = {one["metric"]: one["percent_of_buy_and_hold"] for one in part}
             shown = (by_metric.get(metric) for metric in metrics)
             rows.append([group, of, *("-" if percent is None else f"{percent:.1f} %" for percent in shown)])
         yield from wrapped(f"{name}: averages over {', '.join(symbols)} in percent of buy and hold", width)

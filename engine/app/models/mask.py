@@ -106,10 +106,10 @@ class Mask:
     level: int
     tickers: Mapping[str, str]
     factors: Mapping[Symbol, Decimal]
-    names: Mapping[str, int | None]
-    own_texts: str
     market: Market
     calendar: Calendar
+    names: Mapping[str, int | None] = field(default_factory=dict)
+    own_texts: str = ""
     sent: list[ModelRequest] | None = None
     heads: dict[str, str] = field(default_factory=dict)
     ranges: dict[tuple[Symbol, date], tuple[float, float]] = field(default_factory=dict)
@@ -227,15 +227,8 @@ def swap_of(symbols: Sequence[Symbol], market: Market) -> Mask:
         others[symbol] = other
         if other in known:
             others |= dict.fromkeys(known.get(symbol, ()), known[other][0])
-    return Mask(
-        level=0,
-        tickers=others,
-        factors=dict.fromkeys(symbols, Decimal(1)),
-        names={},
-        own_texts="",
-        market=market,
-        calendar=desk_calendar_of(market, symbols),
-    )
+    calendar, factors = desk_calendar_of(market, symbols), dict.fromkeys(symbols, Decimal(1))
+    return Mask(level=0, tickers=others, factors=factors, market=market, calendar=calendar)
 
 
 def masked(model: LanguageModel, mask: Mask | None) -> LanguageModel:

@@ -398,15 +398,15 @@ def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ..
 
 async def probe_models(services: Services, specs: Sequence[ModelSpec], at_length: bool = False) -> Probed:
     """Ask each model two small questions, or all that there is to find out of it; what was refused or cannot be asked
-    is the error. The offline rules belong to no service and are left out."""
-    found: dict[ModelSpec, Capabilities | PaperdeskError] = {}
+    is a problem. The offline rules belong to no service and are left out."""
+    found: dict[ModelSpec, Capabilities] = {}
     for spec in dict.fromkeys(specs):
         if spec.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
             continue
         try:
             found[spec] = await services.models.probe(spec, at_length)
         except PaperdeskError as error:
-            found[spec] = error
+            found[spec] = Capabilities(problem=str(error))
     return found
 
 

@@ -41,7 +41,7 @@ from engine.market.trading_hours import exchange_calendar, session_to_decide
 from engine.reports.documents.operations import operation_rows, rate_words
 from engine.reports.documents.records import latest_backtests
 from engine.reports.documents.rehearsal import rehearsal_words, stored_certificate
-from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, has_answered, probe_text
+from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, probe_text
 from engine.reports.documents.status import missed_sessions
 from engine.settings import places
 from engine.settings.config import Config, Loaded
@@ -120,7 +120,7 @@ def _models(services: Services, connect: bool) -> Iterator[Finding]:
     for spec in dict.fromkeys(specs):
         served = [one.agent for one in agents if one.spec == spec]
         who = "every agent" if len(served) == len(agents) else ", ".join(served)
-        asked = spec.kind is ModelKind.OFFLINE or (spec in probed and has_answered(probed[spec]))
+        asked = spec.kind is ModelKind.OFFLINE or (spec in probed and not probed[spec].problem)
         address = services.models.address(spec)
         at = f", at {address}" if address else ""
         yield Finding("Models", str(spec), OK, f"{'answers' if asked else 'configured for'} {who}{at}")
@@ -129,7 +129,7 @@ def _models(services: Services, connect: bool) -> Iterator[Finding]:
     yield from _keys(services, agents)
     if connect:
         for spec, result in probed.items():
-            yield Finding("Services", str(spec), OK if has_answered(result) else FAIL, probe_text(result))
+            yield Finding("Services", str(spec), FAIL if result.problem else OK, probe_text(result))
         if not probed:
             yield Finding("Services", "none", NOTE, "no service is configured")
 

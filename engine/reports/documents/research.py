@@ -10,7 +10,7 @@ from engine.conventions.catalog import convention
 from engine.domain.run import ModelUse, PriceBasis, RunSpec
 from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, tuned_metric
-from engine.reports.comparison import Average, Cell, Curves
+from engine.reports.comparison import Cell, Curves
 from engine.reports.documents import row_json
 from engine.reports.documents.families import table_families
 from engine.reports.documents.luck import trials_on, winner_luck
@@ -38,7 +38,7 @@ class Bench:
     name: str
     cells: tuple[Cell, ...]
     curves: Curves = field(default_factory=dict)
-    averages: tuple[Average, ...] = ()
+    averages: tuple[Row, ...] = ()
     pairs: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
@@ -120,8 +120,7 @@ def bench_document(bench: Bench) -> Row:
         "cells": list(map(_cell, bench.cells)),
         "curves": curves,
         "families": table_families(curves),
-        "averages": list(map(row_json.fields, bench.averages)),
-        **row_json.fields(bench, "pairs", "notes", "runs"),
+        **row_json.fields(bench, "averages", "pairs", "notes", "runs"),
         "models": model_use_rows(bench.models, bench.unresolved),
         "interrupted": bench.interrupted or None,
     }

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.domain.model_call import Capabilities, ModelPrice, ModelSpec, PriceTable
-from engine.errors import PaperdeskError
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 from engine.settings.values import AgentSettings
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 OK, NOTE, FAIL = "ok", "note", "fail"
 
-Probed = Mapping[ModelSpec, Capabilities | PaperdeskError]
-"""The answer of each model that was asked, or the error that kept it from being asked."""
+Probed = Mapping[ModelSpec, Capabilities]
+"""The abilities of each model that was asked, or why it has not answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +112,17 @@ def _rates(prices: PriceTable, provider: str, model: str) -> Row:
     }
 
 
-def _capabilities(result: Capabilities | PaperdeskError) -> Row:
-    if isinstance(result, Exception) or result.failure is not None:
-        return {"answered": False, "problem": probe_text(result)}
+def _capabilities(result: Capabilities) -> Row:
+    if result.problem:
+        return {"answered": False, "problem": result.problem}
+    tried = ("thinks", "calls_tools", "context", "counted", "limits", "cost")
     return {
         "answered": True,
         "enforces_schema": result.enforces_schema,
         "vision": result.sees,
         **row_json.fields(result, "streams", "reports_usage", "latency"),
-        **({} if result.context is None else row_json.fields(result, *TRIED)),
+        **({} if result.context is None else row_json.fields(result, *tried)),
     }
-
-
-TRIED = ("thinks", "calls_tools", "context", "counted", "limits", "cost")
 
 
 def trial_document(probed: Probed, written: Mapping[str, bool | int], file: str) -> Row:
@@ -134,17 +131,10 @@ def trial_document(probed: Probed, written: Mapping[str, bool | int], file: str)
     return {"schema": SCHEMA, "check": check, "file": file if written else None, "written": dict(written)}
 
 
-def has_answered(result: Capabilities | PaperdeskError) -> bool:
-    """True for a model that has answered."""
-    return not isinstance(result, Exception) and result.failure is None
-
-
-def probe_text(result: Capabilities | PaperdeskError) -> str:
+def probe_text(result: Capabilities) -> str:
     """The answer of a model that was asked for its capabilities, in words."""
-    if isinstance(result, Exception):
-        return str(result)
-    if result.failure is not None:
-        return f"{result.failure.kind.value}: {result.failure.detail}"
+    if result.problem:
+        return result.problem
     can = [
         "enforces schemas" if result.enforces_schema else "takes schemas in words only",
         "sees pictures" if result.sees else "sees no pictures",

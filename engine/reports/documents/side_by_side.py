@@ -17,6 +17,7 @@ import numpy as np
 from engine.conventions.families import family
 from engine.conventions.metrics import Floats, later_difference, noise_floor, paired_difference
 from engine.domain.model_call import ModelKind
+from engine.domain.run import total_cost
 from engine.domain.text import money, plain
 from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.row_json import TOKENS, Row
@@ -74,6 +75,7 @@ def side_by_side(arms: Sequence[Arm], repeats: Iterable[Sequence[Document]] = ()
 def _row(arm: Arm) -> Row:
     first, uses = arm.documents[0], [one["model"] or {} for one in arm.documents]
     cutoff = uses[0].get("training_cutoff")
+    cost = total_cost(Decimal(use["cost"]) if use.get("cost") else None for use in uses)
     metrics = dict.fromkeys(name for one in arm.documents for name in one["metrics"])
     agreement, compared = _agreement(combinations(arm.documents, 2))
     return {
@@ -88,7 +90,7 @@ def _row(arm: Arm) -> Row:
         "metrics": {name: _mean(one["metrics"].get(name) for one in arm.documents) for name in metrics},
         "luck": first.get("luck"),
         **{name: _sum(use.get(name) for use in uses) for name in COUNTS},
-        "cost": _sum(Decimal(use["cost"]) if use.get("cost") else None for use in uses),
+        "cost": None if cost is None else plain(cost),
         "unresolved_figures": _sum(one.get("unresolved_figures") for one in arm.documents),
         "agreement": agreement,
         "agreement_of": compared,
@@ -98,13 +100,9 @@ def _row(arm: Arm) -> Row:
     }
 
 
-def _sum(values: Iterable[Any]) -> Any:
-    """The sum, decimals as text; None where one is not known."""
-    every = list(values)
-    if None in every:
-        return None
-    total = sum(every[1:], every[0])
-    return plain(total) if isinstance(total, Decimal) else total
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known else sum(value or 0 for value in known)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

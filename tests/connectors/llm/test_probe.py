@@ -42,6 +42,5 @@ async def test_one_that_guesses_at_pictures_and_enforces_nothing(make_model, ser
 async def test_one_that_answers_nothing(make_model, server: FakeLLMServer) -> None:
     server.play(Fail(404, "no such model"))
     found = await probe(make_model())
-    assert found.failure is not None
-    assert found.failure.kind is FailureKind.NOT_CONFIGURED
+    assert found.problem.startswith(FailureKind.NOT_CONFIGURED)
     assert not found.sees
