@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from functools import wraps
+from math import inf
 from numbers import Real
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -23,25 +24,35 @@ Day = str | date
 Amount = int | float | str | Decimal
 
 _ARGUMENTS = {"from": "start", "to": "end", "warm-up-from": "warm_up", "slippage": "slippage_bp", "param": "params"}
+_ARGUMENTS |= {"test-from": "test", "test-to": "test", "walk-forward": "folds"}
 """Arguments by the flag of the command line, where it has another name."""
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(("preset", "model", "convention", "run", "name", "symbol", "scheduler"), ((str,), "a name")),
     **dict.fromkeys(("start", "end", "warm_up", "session"), ((str, date), "a date; write it as YYYY-MM-DD")),
     **dict.fromkeys(("cash", "commission", "slippage_bp"), ((Real, str, Decimal), "a number")),
-    **dict.fromkeys(("seed", "cuts", "trials", "folds", "jobs"), ((int,), "a whole number")),
+    **dict.fromkeys(("seed", "cuts", "trials", "folds", "jobs", "repeats"), ((int,), "a whole number")),
     **dict.fromkeys(("file", "path"), ((str, Path), "a path")),
     "symbols": ((Collection,), "symbols such as ['AAPL', 'MSFT']"),
+    "models": ((Collection,), "models such as ['openai:gpt-5-mini', 'ollama:qwen3']"),
     "data": ((str, Path, Mapping), "a data folder or {symbol: DataFrame}"),
     "strategy": ((str, Callable), "a strategy's name, FILE.py:NAME, a class or a function"),  # type: ignore[dict-item]
     "params": ((Mapping,), "parameters by name"),
     "test": ((Sequence,), "a first and a last session"),
 }
 """Types of arguments by name, and what they are called."""
+_RANGES: Mapping[str, tuple[int, float]] = {
+    **dict.fromkeys(("cuts", "trials"), (1, inf)),
+    **dict.fromkeys(("seed", "folds"), (0, inf)),
+    "jobs": (1, 64),
+    "repeats": (1, 99),
+}
+"""The least and the most that whole numbers may be, as on the command line."""
 
 
 def checked(call: Callable[P, T]) -> Callable[P, T]:
-    """The call, which raises UsageError for arguments that it does not take or that are of another type."""
+    """The call, which raises UsageError for arguments that it does not take, of another type, or out
+    of range."""
     signature = inspect.signature(call)
 
     @wraps(call)
@@ -54,6 +65,9 @@ def checked(call: Callable[P, T]) -> Callable[P, T]:
             types, kind = _KINDS.get(name, ((object,), ""))
             if value is not None and (isinstance(value, bool) or not isinstance(value, types)):
                 raise UsageError(f"{name}: {' '.join(repr(value).split())[:60]} is not {kind}")
+            least, most = _RANGES.get(name, (-inf, inf))
+            if isinstance(value, int) and not least <= value <= most:
+                raise UsageError(f"{name}: {value} is outside of {least} to {most}")
         return call(*args, **kwargs)
 
     return made

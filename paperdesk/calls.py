@@ -164,6 +164,8 @@ def tune(
     with named_arguments(), progress() as show:
         services = _services()
         spec = _spec(services, arguments)
+        if spec.strategy is None:
+            raise UsageError("strategy: name the one whose parameters are searched")
 
         def on_trial(symbol: str, done: int, wanted: int) -> None:
             if stop_requested():
@@ -207,9 +209,10 @@ def study(file: str | Path, *, data: str | Path | None = None, jobs: int = 1, sc
     return Study(document)
 
 
+@checked
 @_spelled_out
 def compare(
-    *, models: Sequence[str], repeats: int = 1, jobs: int = 1, **arguments: Unpack[RunArguments]
+    *, models: str | Sequence[str], repeats: int = 1, jobs: int = 1, **arguments: Unpack[RunArguments]
 ) -> dict[str, Any]:
     """Backtest the same agents with each of some models, as `paperdesk compare` does.
 
@@ -221,13 +224,14 @@ def compare(
     from engine.app.model_comparison import prepare_comparison
     from engine.app.study import run_study
     from paperdesk.progress import progress
-    from tui.commands.options import ABSTAIN_LIMIT
+    from tui.commands.options import ABSTAIN_LIMIT, listed
 
     with named_arguments(), progress() as show:
         if "model" in arguments:
             raise UsageError("model: name every model in models")
         services = replace(_services(), abstain_limit=ABSTAIN_LIMIT)
-        prepared = prepare_comparison(services, replace(_spec(services, arguments), model=None), models, repeats)
+        names = listed(models) if isinstance(models, str) else [str(model) for model in models]
+        prepared = prepare_comparison(services, replace(_spec(services, arguments), model=None), names, repeats)
         _refuse_expensive(paid_forecast(services, prepared.open_jobs), services)
         document = run_study(services, prepared, jobs, show, stop_requested)
     if document["interrupted"]:

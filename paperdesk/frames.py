@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.domain.fetched import FileImport
 from engine.domain.market import Symbol, parse_symbol
-from engine.errors import UsageError
+from engine.errors import DataError, UsageError
 from engine.services import Services
 from engine.settings import places
 
@@ -39,7 +39,11 @@ def folder_of(services: Services, frames: Mapping[str, pd.DataFrame]) -> str:
             file.write_text(text, encoding="utf-8")
             actions = _ACTIONS & {name.lower() for name in text.partition("\n")[0].split(",")}
             kinds = ("prices", "actions") if actions else ("prices",)
-            services.import_file(FileImport(kinds=kinds, file=file, folder=Path(made) / "data", symbols=(symbol,)))
+            try:
+                services.import_file(FileImport(kinds=kinds, file=file, folder=Path(made) / "data", symbols=(symbol,)))
+            except DataError as error:
+                error.args = (str(error).replace(str(file), f"data['{symbol}'] as CSV"),)
+                raise
         try:
             (Path(made) / "data").rename(folder)
         except OSError:

@@ -50,6 +50,7 @@ def awaited(function: Callable[P, T]) -> Callable[P, Awaitable[T]]:
         except asyncio.CancelledError:
             stop.set()
             await asyncio.wait([future])
+            future.exception()  # heard: what ended is what was told to
             raise
 
     return call

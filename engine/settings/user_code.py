@@ -139,7 +139,7 @@ def failures_of(user_class: type, failed: type[PaperdeskError]) -> Iterator[None
     except Exception as error:  # anything may go wrong in code that others wrote
         frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
         files = (frame.f_code.co_filename for frame in frames if frame.f_globals.get("__name__") == name)
-        raise failed(_located(error, next(files, name))) from error
+        raise failed(_located(error, next(files, getattr(sys.modules.get(name), "__file__", None) or name))) from error
 
 
 def code_files(references: Iterable[str], kind: Kind) -> tuple[Path, ...]:

@@ -192,9 +192,13 @@ def weights_of(strategy: WeightStrategy, view: StrategyView) -> Mapping[Symbol, 
     """A strategy's target weights, exact. Raises MalformedData for weights that no portfolio without short positions
     and credit can have, and, naming file and line, where the strategy of a user fails."""
     with in_file(type(strategy)):
-        answer = strategy.weights(view) or {}
-        weights = {symbol: _exact(weight) for symbol, weight in answer.items()}
+        answer = strategy.weights(view)
+    weights: dict[Symbol, Fraction] = {}
     problem = ""
+    try:
+        weights = {symbol: _exact(weight) for symbol, weight in ({} if answer is None else answer).items()}
+    except (AttributeError, TypeError, ValueError):
+        problem = f"{' '.join(repr(answer).split())[:60]} is no mapping of symbols to finite numbers"
     unknown = [symbol for symbol in weights if symbol not in view.symbols]
     if unknown:
         problem = f"{unknown[0]} is not among the symbols of the run"

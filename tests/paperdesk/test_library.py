@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import subprocess
@@ -196,8 +197,10 @@ def test_frames_are_data_and_are_checked_as_a_file_is(capsys: pytest.CaptureFixt
     )
 
     wrong = bars.assign(High=bars["Low"] - 1)
-    with pytest.raises(paperdesk.MalformedData, match="AAA"):
+    with pytest.raises(paperdesk.MalformedData, match=r"^data\['AAA'\] as CSV: .*line 2: "):
         paperdesk.backtest(data={"AAA": wrong}, **window)
+    with pytest.raises(paperdesk.MissingData, match=r"^data\['AAA'\] as CSV has no column of open; "):
+        paperdesk.backtest(data={"AAA": bars.drop(columns="Open")}, **window)
     for frames in ({}, {"AAA": close}, {"../AAA": bars}, {"AAA": bars, "aaa": bars}):
         with pytest.raises(paperdesk.UsageError, match=r"data|symbol"):
             paperdesk.backtest(data=frames, **window)
@@ -248,6 +251,12 @@ def test_every_call_refuses_arguments_that_it_does_not_take_and_the_package_show
         lambda: paperdesk.tune(**RULE, test=("2025-04-01",)),
         lambda: paperdesk.audit("macd"),
         lambda: paperdesk.open_desk(7),
+        lambda: paperdesk.audit(**RULE, cuts=0),
+        lambda: paperdesk.tune(**RULE, jobs=0),
+        lambda: paperdesk.tune(**RULE, folds=-1),
+        lambda: paperdesk.tune(symbols="ORVL"),
+        lambda: paperdesk.compare(repeats=2),
+        lambda: paperdesk.compare(models="offline,nobody:x"),
         lambda: asyncio.run(paperdesk.aio.backtest(window=3)),
     ):
         with pytest.raises(paperdesk.UsageError):
@@ -350,6 +359,11 @@ async def test_a_cancelled_task_ends_when_its_work_has() -> None:
     while not list(places.runs_dir().glob("*.db")):
         await asyncio.sleep(0.01)
     task.cancel()
+    unheard = list[str]()
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: unheard.append(str(context["exception"])))
     with pytest.raises(asyncio.CancelledError):
         await task
+    del task
+    gc.collect()
+    assert not unheard
     assert paperdesk.load().document["interrupted"]

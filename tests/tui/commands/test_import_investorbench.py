@@ -67,7 +67,7 @@ def test_prices_beside_a_high_and_a_low_are_closes_without_an_open(run: Run, tmp
     file, data = tmp_path / "qfc.csv", tmp_path / "data"
     file.write_text(f"date,prices,high,low,adj_close,volume\n{DAYS[0]},40,41,39,20,1000\n")
     refused = run("import", "prices", str(file), "--symbol", "QFC", "--data", str(data))
-    assert refused.code == 65 and "line 2: open" in refused.err and not data.exists()
+    assert refused.code == 65 and "no column of open" in refused.err and not data.exists()
 
 
 def test_entries_that_are_no_texts_are_counted_and_a_kind_without_rows_is_noted(run: Run, tmp_path: Path) -> None:
