@@ -104,7 +104,10 @@ def backtest(**arguments: Unpack[RunArguments]) -> Run:
         check_spec(spec, now)
         _refuse_expensive(paid_forecast(services, [Job(settled(services, spec), None, spec.run)]), services)
         with session_progress(progress) as publish:
-            run_backtest(services, spec, publish, stop_requested)
+            try:
+                run_backtest(services, spec, publish, stop_requested)
+            except KeyboardInterrupt:
+                raise Interrupted("interrupted: a strategy's run is whole or not at all") from None
     run = load(spec.run)
     if run.document["interrupted"]:
         raise Interrupted(f"interrupted; paperdesk.load({run.run!r}) has what was done")
@@ -137,7 +140,7 @@ def audit(*, cuts: int | None = 12, run: str | None = None, **arguments: Unpack[
                 raise Interrupted("interrupted: an audit is whole or not at all")
             show("audit", done, steps)
 
-        return audit_document(spec, run_audit(services, spec, cuts, on_step, of=run))
+        return audit_document(spec, run_audit(services, spec, cuts, on_step, of=run, stop=stop_requested))
 
 
 @checked

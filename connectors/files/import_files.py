@@ -92,8 +92,8 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
     in_lots = columns.get("lots") == _LOTS_OF_TUSHARE
     is_only = columns.get("close") == _ONLY_PRICE and not {"open", "high", "low", "adj_close"} & columns.keys()
     names = ("close",) * 5 if is_only else _PRICE_CELLS[:-1]
-    for name in names[:4]:  # adj_close may be unknown
-        foreign.need((name,), name)
+    lacking = next((name for name in names[:4] if name not in columns), "date")  # adj_close may be unknown
+    foreign.need((lacking,), lacking)
 
     def add(symbol: Symbol, row: Row) -> str | None:
         day = reading.day(cell(row, "date"), symbol)

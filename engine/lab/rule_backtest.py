@@ -65,16 +65,18 @@ def run_strategy(
     report: Callable[[str], None] = lambda text: None,
     *,
     shared: Shared | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Result:
     """Run the strategy of a spec over its window. `rules` and `cash` are the convention's, with the spec's own changes,
     where they are not given; `report` hears how far a long training is. `shared` are windows of this market that other
     runs have left, and it leaves its own there.
 
-    Raises UsageError for an unknown strategy, parameter or convention, for an empty window and for a strategy that has
+    Raises KeyboardInterrupt once `stop` says so before a session: a part of a strategy's trades is no result.
+    UsageError for an unknown strategy, parameter or convention, for an empty window and for a strategy that has
     nothing to be fitted on; MissingData, StaleData or MalformedData where the bars do not cover it; MalformedData where
     a user's strategy fails.
     """
-    run = replace(RuleRun.of(spec, market, rules, cash), report=report)
+    run = replace(RuleRun.of(spec, market, rules, cash), report=report, stop=stop)
     shared = {} if shared is None else shared
     key = spec.symbols, spec.first, spec.last, spec.warm_up_from, spec.convention
     if key not in shared:
@@ -142,6 +144,7 @@ class RuleRun:
     calendar: Calendar
     sessions: Sequence[date]
     report: Callable[[str], None] = lambda text: None
+    stop: Callable[[], bool] = lambda: False
 
     @classmethod
     def of(
@@ -234,6 +237,8 @@ class RuleRun:
         weights: dict[Symbol, list[float]] = {symbol: [] for symbol in closes.histories}
         wanted = dict.fromkeys(weights, 0.0)
         for number, session in enumerate(sessions):
+            if self.stop():
+                raise KeyboardInterrupt
             if same_close:
                 orders.record(broker.open_session(session))
             due = targets.at(number, broker.portfolio)

@@ -346,6 +346,46 @@ except paperdesk.Interrupted as error:
 """
 
 
+STOPPED = """
+import os, signal
+import paperdesk
+from engine.app.audit.subjects import AgentSubject
+from paperdesk.threads import stop_requested
+whole, played = AgentSubject.whole, []
+
+async def pressed(self):
+    os.kill(os.getpid(), signal.SIGINT)
+    while not stop_requested():
+        pass
+    result = await whole(self)
+    played.append(len(self.test.equity))
+    return result
+
+def weights(view):
+    played.append(view.session)
+    os.kill(os.getpid(), signal.SIGINT)
+    while not stop_requested():
+        pass
+
+AgentSubject.whole = pressed
+window = {"symbols": "ORVL", "start": "2025-01-02", "end": "2025-03-31"}
+for call in (lambda: paperdesk.audit(preset="finvision", **window),
+             lambda: paperdesk.backtest(strategy=weights, **window)):
+    try:
+        call()
+    except paperdesk.Interrupted:
+        print(played.pop(), len(played))
+"""
+
+
+def test_ctrl_c_stops_an_audit_and_a_strategy_before_the_next_session(tmp_path: Path) -> None:
+    environ = {**os.environ, "PAPERDESK_HOME": str(tmp_path), "PYTHONPATH": str(REPO)}
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["0", "0", "2024-12-31", "0"], done.stderr
+
+
 def test_ctrl_c_stops_after_a_session_and_keeps_what_was_done(tmp_path: Path) -> None:
     environ = {**os.environ, "PAPERDESK_HOME": str(tmp_path), "PYTHONPATH": str(REPO)}
     done = subprocess.run(
@@ -354,16 +394,16 @@ def test_ctrl_c_stops_after_a_session_and_keeps_what_was_done(tmp_path: Path) ->
     assert done.stdout.split() == ["2025-01-10", "6"], done.stderr  # its orders fill in the next session
 
 
-async def test_a_cancelled_task_ends_when_its_work_has() -> None:
-    task = asyncio.ensure_future(paperdesk.aio.backtest(**{**AGENTS, "end": "2025-06-30"}))
-    while not list(places.runs_dir().glob("*.db")):
-        await asyncio.sleep(0.01)
-    task.cancel()
-    unheard = list[str]()
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: unheard.append(str(context["exception"])))
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    del task
-    gc.collect()
-    assert not unheard
+def test_a_cancelled_task_ends_when_its_work_has(caplog: pytest.LogCaptureFixture) -> None:
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(paperdesk.aio.backtest(**{**AGENTS, "end": "2025-06-30"}))
+        while not list(places.runs_dir().glob("*.db")):
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
     assert paperdesk.load().document["interrupted"]
+    gc.collect()
+    assert not caplog.records, "the error that the work ended with was heard"

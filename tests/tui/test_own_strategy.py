@@ -120,6 +120,32 @@ def test_what_is_wrong_with_a_file_is_one_line(
     assert said.count("\n") == 1 and said.startswith("paperdesk: ")
 
 
+PRESSED = """
+import os, signal
+from pathlib import Path
+
+class Pressed:
+    def weights(self, view):
+        asked = Path("asked.txt")
+        asked.write_text((asked.read_text() if asked.exists() else "") + f"{view.session}\\n")
+        if len(asked.read_text().split()) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_ctrl_c_ends_a_strategy_after_its_session_and_the_run_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "own.py").write_text(PRESSED)
+    for arguments, code in ((("--strategy", "own.py:Pressed", *WINDOW), 130), (("--resume",), 0)):
+        run = [one.stem for one in folder.glob("home/data/runs/*.db")]
+        with pytest.raises(SystemExit) as ended:
+            main(["backtest", *arguments, *run])
+        assert ended.value.code == code, capsys.readouterr().err
+        asked = (folder / "asked.txt").read_text().split()
+        assert len(asked) == 3 if code else len(asked) > 20
+
+
 @pytest.mark.parametrize(
     ("param", "says"),
     [

@@ -330,8 +330,7 @@ def _run(services: Services, spec: RunSpec, stopped: FirstPart | None, *, light:
         with interruptible() as stop, session_progress() as publish, work_line() as report:
             run_backtest(services, spec, publish, stop, first_part=stopped, report=report, light=light)
     except KeyboardInterrupt:
-        kept = f"what was done is kept: see `paperdesk report --run {spec.run}`"
-        raise Interrupted(f"interrupted; {kept}, {_go_on(spec.run)}") from None
+        raise Interrupted(f"interrupted; {_go_on(spec.run)}") from None
     except PaperdeskError as error:
         if places.run_journal(spec.run).exists() and error.exit_code in MENDED:
             error.args = (f"{error}; {_go_on(spec.run)}",)

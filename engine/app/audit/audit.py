@@ -22,7 +22,7 @@ from engine.app.records.own_process import begin_process
 from engine.app.records.trial_index import check_trial_index, count_trials, spec_hash, spec_trial
 from engine.app.research.backtest import recorded_spec
 from engine.app.research.market_data import load_run
-from engine.app.research.run_spec import check_spec, preset_of, settled, user_code
+from engine.app.research.run_spec import Stop, check_spec, preset_of, settled, user_code
 from engine.domain.market import Symbol
 from engine.domain.run import RunSpec, TrialKind
 from engine.errors import InvariantBroken, UsageError
@@ -45,9 +45,11 @@ def run_audit(
     on_step: OnStep = lambda done, steps: None,
     *,
     of: str | None = None,
+    stop: Stop = lambda: False,
 ) -> Certificate:
     """Audit a run at so many cuts (None: at every session), and say whether a recorded run (`of`) is the same. Nothing
-    is kept but the look at the window; `on_step` hears how far it is.
+    is kept but the look at the window; `on_step` hears how far it is, after `stop` before the sessions that are left
+    are played, and is the one to raise then.
 
     Raises what a backtest raises, UsageError for live models, which answer equal prompts differently, and MissingData
     where there is no recorded run of that name.
@@ -57,7 +59,7 @@ def run_audit(
         check_spec(spec, services.clock.now())
         check_trial_index()
         spec = settled(services, spec)
-        certificate = asyncio.run(_audit(services, spec, cuts, on_step, outside))
+        certificate = asyncio.run(_audit(services, spec, cuts, on_step, outside, stop=stop))
     count_trials([spec_trial(TrialKind.AUDIT, spec, services.clock.now())])
     if recorded is None:
         return certificate
@@ -77,7 +79,7 @@ def _held_against(bound: Bound, spec: RunSpec, recorded: RunSpec, document: Docu
 
 
 async def _audit(
-    services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep, outside: dict[str, str]
+    services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep, outside: dict[str, str], *, stop: Stop
 ) -> Certificate:
     preset = preset_of(spec)
     models = None if preset is None else build_models(services, preset, spec.model, recorded=spec.models)
@@ -87,7 +89,7 @@ async def _audit(
     with (
         folder_copies(services, spec, market) as copies,
         opened_files(spec.data.folder) as opened,
-        open_subject(services, spec, market) as subject,
+        open_subject(services, spec, market, stop) as subject,
     ):
         certificate = await audit(subject, cuts, on_step, spec.seed, copies)
         if isinstance(subject, AgentSubject):

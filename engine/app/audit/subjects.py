@@ -32,7 +32,7 @@ from engine.app.models.mask import mask_of
 from engine.app.models.models import build_models
 from engine.app.research.agent_run import AgentRun
 from engine.app.research.market_data import load_macro
-from engine.app.research.run_spec import preset_of, with_costs
+from engine.app.research.run_spec import Stop, preset_of, with_costs
 from engine.conventions.catalog import convention
 from engine.cycle.recall import ASKED, MemoryScope, TradingMemory
 from engine.cycle.turn import CycleResult, Turn
@@ -60,16 +60,16 @@ TRAINED = 3
 
 
 @contextmanager
-def open_subject(services: Services, spec: RunSpec, market: Market) -> Iterator[Subject]:
-    """The subject of a settled spec over its market, until the block ends. Raises as a backtest does before it
-    plays."""
+def open_subject(services: Services, spec: RunSpec, market: Market, stop: Stop = lambda: False) -> Iterator[Subject]:
+    """The subject of a settled spec over its market, until the block ends; after `stop` its agents play no session.
+    Raises as a backtest does before it plays."""
     preset = preset_of(spec)
     if preset is None:
         yield RuleSubject(spec, market, *with_costs(spec, services.config))
         return
     mask = mask_of(spec, on_convention(spec, market))
     models = build_models(services, preset, spec.model, mask=mask and replace(mask, sent=[]))
-    run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
+    run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market, stop=stop)
     with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
         yield AgentSubject(run, memory)
 
@@ -132,7 +132,9 @@ class AgentSubject:
         memory = None if self._empty is None else self._empty.copy()
         reached = _Reached(read)
         now = decision_time(self.calendar, read)
-        run = replace(self._run, market=planted(self.market, ["bars"], now), stop=lambda: reached.done)
+        run = replace(
+            self._run, market=planted(self.market, ["bars"], now), stop=lambda: reached.done or self._run.stop()
+        )
         # Orders fill at the real prices: crypto trades on after the close of the shares.
         context = replace(run.context(memory, records.append), recorder=reached, histories=self.market.histories)
         with suppress(LookupError, PaperdeskError):  # what comes after the decision is of no interest

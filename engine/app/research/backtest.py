@@ -202,7 +202,7 @@ def _played(
     spec, preset, models = prepared.spec, prepared.preset, prepared.models
     if preset is None or models is None:
         costs = with_costs(spec, services.config)
-        return run_strategy(spec, prepared.market, *costs, report=report, shared=prepared.shared)
+        return run_strategy(spec, prepared.market, *costs, report=report, shared=prepared.shared, stop=stop)
     from engine.app.research.agent_run import AgentRun, play
 
     agents = AgentRun(
