@@ -165,13 +165,14 @@ class Asker:
         for attempt in (1, 2):
             question, result = await self._taken(key, question, more, agent, view)
             messages = question.messages + more
-            if not (self.late_abstains and _is_late(result)):
+            if not (self.late_abstains and _failed_by(result, FailureKind.TIMED_OUT)):
                 check_had(result, f"asked by {key.agent} about {key.symbol} after {key.session}")
             checked, complaint, repairs = _checked(result, answer, view)
             result = replace(result, notes=(*result.notes, *(f"{REPAIRED}{repair}" for repair in repairs)))
             if checked is not None and attempt == 1 and (missing := checked.missing(view)):
                 checked, complaint = None, f"incomplete: {plain(missing, 300)}"
-            retry = checked is None and attempt == 1 and _may_be_repaired(result)
+            repairable = result.failure is None or _failed_by(result, FailureKind.MALFORMED)
+            retry = checked is None and attempt == 1 and repairable
             outcome = "answered" if checked is not None else "sent back" if retry else "abstained"
             self.on_answer(
                 AnswerRecord(
@@ -316,14 +317,6 @@ def _recorded(answer: Answer, agent: Agent[Any, Any]) -> Mapping[str, Any]:
     made: dict[str, Any] = answer.model_dump(mode="json")
     side = 0 if agent.see is None else answer.leaning()
     return {**made, LEANING: side} if side and LEANING not in made else made
-
-
-def _is_late(result: ModelResult) -> bool:
-    return result.failure is not None and result.failure.kind is FailureKind.TIMED_OUT
-
-
-def _may_be_repaired(result: ModelResult) -> bool:
-    return result.failure is None or result.failure.kind is FailureKind.MALFORMED
 
 
 def _spelled_out(error: ValidationError) -> str:

@@ -96,7 +96,7 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     request = replace(request, run=request.run or new_run_id("bench", services.clock.now()))
     tables = bench_tables(services, request)
     _check_window(tables[0], services)
-    if request.trials and not any(map(fixed_params, _rules(tables))):
+    if request.trials and not any(fixed_params(rule) for table in tables for rule in table.strategies()):
         raise UsageError(f"--tune: no rule of {request.name} has parameters to tune")
     if request.trials:
         need_extra("tune", "optuna", used_by="--tune")
@@ -317,10 +317,6 @@ def needed_folder(name: str, folder: str | None) -> DataSpec:
     if not Path(folder).expanduser().is_dir():
         raise MissingData(f"no data folder {folder}; --data names one that holds prices/SYMBOL.csv")
     return DataSpec(folder)
-
-
-def _rules(tables: Sequence[PublishedTable]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(rule for table in tables for rule in table.strategies()))
 
 
 def _progress(report: Report, total: int, before: int) -> Callable[[Job, int], None]:
