@@ -10,8 +10,8 @@ from engine.domain.model_call import replays
 from engine.messages.answer_text import answer_text
 from engine.reports.card import action_words, opinion_words
 from engine.reports.documents.row_json import use_words
-from tui.text.plain_text import Line, facts, one_line, paragraph, printable, section, wrapped
-from tui.text.run_text import combined_opinions, decided_by, first_line
+from tui.text.plain_text import Line, cut, facts, one_line, paragraph, printable, section, wrapped
+from tui.text.run_text import combined_opinions, decided_by
 from tui.text.trail_summary import WIDEST
 from tui.text.trail_text import memory_place
 
@@ -40,7 +40,7 @@ def redecision_lines(document: Row, width: int) -> Iterator[Line]:
         yield from ((line, "") for line in facts(list(_facts(one, document)), width))
         if one["same"]:
             yield from section("The decision is the same")
-            yield from paragraph(first_line(_either(one)["reason"], 2 * width), width)
+            yield from paragraph(cut(_either(one)["reason"].strip().split("\n", 1)[0], 2 * width), width)
         for title, changes in _parts(one):
             if found := [line for change in changes for line in _differing(*change, width)]:
                 yield from section(title)

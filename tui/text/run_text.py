@@ -13,7 +13,7 @@ from engine.domain.text import counted, state_words
 from engine.reports import amounts
 from engine.reports.card import action_words, rule_and_reason
 from engine.reports.documents.row_json import minute, use_words
-from tui.text.plain_text import cut, one_line
+from tui.text.plain_text import one_line
 
 Row = Mapping[str, Any]
 COMBINED = re.compile(r"(?:Vote|Weighted mean) of \d+: [a-z ]+ \(([^)]*)\)")
@@ -101,11 +101,6 @@ def reason_words(action: str, reason: str) -> str:
         return f"{votes[1]}{text[votes.end() :]}"
     rule, rest = rule_and_reason(action, text)
     return f"{rule}: {rest}" if rule else rest
-
-
-def first_line(text: str, width: int) -> str:
-    """The first line of a text that a model wrote, safe to show, cut to a width."""
-    return cut(one_line(text.strip().split("\n", 1)[0]), width)
 
 
 def moment(time: str) -> str:

@@ -13,6 +13,7 @@ from engine.reports.card import action_words, cut_words, dissent_words, first_re
 from engine.reports.documents.closes import HORIZONS
 from engine.reports.documents.reasons import agent_rows
 from engine.reports.settings_text import changed_text
+from engine.reports.table import sign_ink
 from tui.text.plain_text import Line, cut, one_line, table, wrapped
 from tui.text.run_text import decided_by, order_words, trade_words
 
@@ -161,14 +162,15 @@ def _after(shown: Row) -> Iterator[_Entry]:
         if not number and shown["close"] is not None:
             # A coin's day may end after the decision: the price that it saw is another one.
             words += f", from {amounts.money(shown['close'])} at the close of {shown['session']}"
-        yield _Entry("" if number else "After", words, _ink(result))
+        yield _Entry("" if number else "After", words, sign_ink(result) if result else "quiet")
     if (outcome := shown["outcome"]) is not None:
         reward, so_far = (amounts.percent(outcome[name], 3) for name in ("reward", "cumulative"))
         words = (
             f"{reward} of the portfolio by the close of {outcome['session']}, {so_far} with {shown['symbol']} so far"
         )
         # Green or red for a purchase, which a reward is of; quiet for the rest.
-        yield _Entry("Earned", words, _ink(outcome["reward"]) if shown["action"] == "BUY" else "quiet")
+        bought = shown["action"] == "BUY" and outcome["reward"]
+        yield _Entry("Earned", words, sign_ink(outcome["reward"]) if bought else "quiet")
 
 
 def _requested(requested: Row) -> str:
@@ -176,9 +178,3 @@ def _requested(requested: Row) -> str:
     part = {"BUY": "with all cash", "SELL": "of all shares"}[requested["action"]] if requested["whole"] else ""
     size = f"{percent(str(requested['size']))} of the portfolio" if requested["size"] else ""
     return f"{requested['action']} {', '.join(filter(None, (part, size)))}".strip()
-
-
-def _ink(change: float | None) -> str:
-    if change is None:
-        return "quiet"
-    return "up" if change > 0 else "down" if change < 0 else ""

@@ -77,7 +77,7 @@ class TrailPane(ShowsFailures, TextPane):
         self._to_bring: tuple[str, ...] = ()
         """Those of which the first there is comes to the top once it is laid out."""
         self._wants_trail = False
-        """True where a decision is shown or read; what is read afterwards is dropped."""
+        """False once other things are shown: a decision that is still being read then is left out."""
 
     def read(self, source: Source, document: Reading) -> None:
         """Show a decision of a record from its top, once it is read."""
