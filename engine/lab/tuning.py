@@ -266,7 +266,8 @@ class _Runs:
         held = replace(self.spec, strategy="buy-and-hold", params=(), warm_up_from=None)
         three = (self._with(tuple(best.items())), self.spec, held)
         tuned, *others = self.play([replace(one, first=window[0], last=window[1]) for one in three])
-        self.on_tried(tuned.spec, daily_returns(tuned.test))
+        if window != (self.spec.first, self.spec.last):  # there it was tried in the search
+            self.on_tried(tuned.spec, daily_returns(tuned.test))
         return Figures(*(self._metrics(one).get(self.metric) for one in (tuned, *others)))
 
     def _metrics(self, result: Result) -> Metrics:

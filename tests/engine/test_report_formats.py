@@ -167,7 +167,7 @@ def test_other_tables() -> None:
     ("named", "name", "value", "shown"),
     [
         ("desk", "total_return", 0.12345, "+12.35%"),
-        ("desk", "max_drawdown", 0.05, "5.00%"),
+        ("desk", "max_drawdown", 0.05, "-5.00%"),
         ("desk", "sharpe", -1.2345, "-1.23"),
         ("desk", "excess_return", -0.031, "-3.10 points"),
         ("desk", "sharpe", None, "–"),

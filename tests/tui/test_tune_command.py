@@ -95,6 +95,12 @@ def test_a_walk_forward_tests_each_search_on_the_next_stretch(capsys: pytest.Cap
     assert run("tune", *flags[:-1], "99") == 2
 
 
+def test_a_walk_forward_begins_with_the_bars(capsys: pytest.CaptureFixture[str]) -> None:
+    window = ("--from", "2019-01-02", "--to", "2021-12-31")
+    (of,) = tuned(capsys, "z-score", "--symbols", "ORVL", *window, "--trials", "2", "--walk-forward", "1")["tuned"]
+    assert [(one["first"], one["test_last"]) for one in of["walk_forward"]] == [("2021-01-04", "2021-12-31")]
+
+
 def test_fixed_parameters_are_not_searched(capsys: pytest.CaptureFixture[str]) -> None:
     found = tuned(capsys, "macd", "--symbols", "ORVL", *TRAIN, "--trials", "4", "--param", "fast=7")
     assert found["tuned"][0]["params"]["fast"] == "7"

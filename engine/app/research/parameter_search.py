@@ -59,7 +59,8 @@ def search_parameters(
     def search(symbol: Symbol, team: Team | None) -> Tuned:
         for first, last in windows:
             market = asyncio.run(load_window(source, services.calendar_for, (symbol,), first, last))
-        steps = _steps(desk_calendar_of(market, (symbol,)).sessions(spec.first, spec.last), folds)
+        begins = max(spec.first, market.histories[symbol].session(0))
+        steps = _steps(desk_calendar_of(market, (symbol,)).sessions(begins, spec.last), folds)
         data = data_fingerprint(market, now)
 
         def search_in(part: RunSpec, test: Window | None) -> Tuned:
