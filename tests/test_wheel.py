@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from packaging.metadata import Metadata
 
+from tests.conftest import MadeOnce
 from tests.long_cases import first_of
 from tests.tui.real_terminal import REPO, TMUX, Terminal
 
@@ -76,7 +77,7 @@ def sources() -> set[str]:
     return {path.relative_to(REPO).as_posix() for path in found if "__pycache__" not in path.parts}
 
 
-def _build(folder: Path) -> Path:
+def _build(folder: Path) -> None:
     """Built from a copy, since a build leaves folders behind that the next one would take files from."""
     copy, built = folder / "copy", folder / "built"
     for package in PACKAGES:
@@ -86,15 +87,14 @@ def _build(folder: Path) -> Path:
     built.mkdir()
     subprocess.run([sys.executable, "-W", "ignore", "-c", BUILD, built], cwd=copy, capture_output=True, check=True)
     shutil.rmtree(copy)
-    return built
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def installed(tmp_path_factory: pytest.TempPathFactory, made_once: MadeOnce) -> Installed:
     folder = tmp_path_factory.mktemp("wheel")
     environment, elsewhere = folder / "environment", folder / "elsewhere"
     elsewhere.mkdir()
-    built = _build(folder) if DIST is None else REPO / DIST
+    built = made_once("wheel", _build) / "built" if DIST is None else REPO / DIST
     (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"

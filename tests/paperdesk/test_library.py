@@ -21,6 +21,7 @@ import paperdesk
 from engine.settings import places
 from engine.strategies.strategy import StrategyView, number
 from paperdesk.results import Run
+from tests.long_cases import first_of
 from tests.tui.real_terminal import REPO
 from tui.cli import main
 
@@ -294,9 +295,7 @@ def test_a_desk_is_read(capsys: pytest.CaptureFixture[str]) -> None:
         assert [f"{session:%Y-%m-%d}" for session in frame["session"]] == [row["session"] for row in rows]
 
 
-SCRIPT = """
-from pathlib import Path
-
+AUDITS = """
 import pandas as pd
 import paperdesk
 
@@ -304,6 +303,12 @@ days = pd.bdate_range("2024-04-01", "2024-05-24")
 bars = pd.DataFrame({"open": 100, "high": 101, "low": 99, "close": 100, "volume": 1000}, index=days)
 window = {"start": "2024-05-01", "end": "2024-05-24", "strategy": "buy-and-hold"}
 print(paperdesk.audit(data={"AAA": bars}, cuts=1, **window)["verdict"])
+"""
+STUDIES = """
+from pathlib import Path
+
+import paperdesk
+
 Path("grid.toml").write_text(
     '[study]\\nstrategies = ["macd", "cash"]\\nsymbols = ["ORVL"]\\nwindows = [["2025-01-02", "2025-01-31"]]'
 )
@@ -311,14 +316,15 @@ print(len(paperdesk.study("grid.toml", jobs=2).rows.dropna(subset="fingerprint")
 """
 
 
-def test_a_script_whose_calls_begin_processes_is_run_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("calls", "prints"), first_of(1, [(STUDIES, "2"), (AUDITS, "clean")]), ids=["study", "audit"])
+def test_a_script_whose_calls_begin_processes_is_run_once(tmp_path: Path, calls: str, prints: str) -> None:
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT, encoding="utf-8")
+    script.write_text(calls, encoding="utf-8")
     environ = {**os.environ, "PAPERDESK_HOME": str(tmp_path), "PYTHONPATH": str(REPO)}
     done = subprocess.run(
         [sys.executable, str(script)], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert done.stdout.split() == ["clean", "2"], done.stderr
+    assert done.stdout.split() == [prints], done.stderr
 
 
 INTERRUPTED = """

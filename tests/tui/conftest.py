@@ -165,6 +165,16 @@ def processes_of_equal_priority() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cycles_run_within_the_app() -> Iterator[None]:
+    """The process that an opened app begins for a cycle would first load what is loaded here: its tests make theirs."""
+    from engine.app.desk.notification import run_here
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.app.desk.notification.CycleProcess", lambda open_services: run_here)
+        yield
+
+
 @pytest.fixture
 def asking(tmp_path: Path) -> Any:
     """A FakeDesk in mode ask with two orders that wait and one that was sent."""

@@ -169,6 +169,7 @@ def test_a_search_goes_on_and_measures_nothing_twice(
     assert run("tune", *flags, "12") == 65 and record.name in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_search_whose_process_was_killed_goes_on_and_counts_each_trial_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ from engine.reports.documents.backtest import fingerprint
 from engine.settings import places
 from engine.settings.config import Config
 from tests.connectors.wiring.clocks import NOON
+from tests.long_cases import first_of
 
 SPEC = RunSpec(
     symbols=("TMBK", "ORVL"),
@@ -110,7 +111,7 @@ def play(
     return fingerprint(report.result.test), sorted(calls, key=lambda call: call[:3])
 
 
-@pytest.mark.parametrize(("preset", "sessions_ahead"), [("desk", 100), ("finvision", 1), ("two", 1)])
+@pytest.mark.parametrize(("preset", "sessions_ahead"), first_of(2, [("desk", 100), ("finvision", 1), ("two", 1)]))
 def test_a_run_is_the_same_and_nothing_is_asked_twice(
     preset: str, sessions_ahead: int, paperdesk_home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,9 +35,9 @@ SPEC = RunSpec(
 @pytest.mark.parametrize(
     ("preset", "vendor"),
     [
-        ("finvision", "openai"),
         ("finvision", "anthropic"),
         ("desk", "openai"),
+        pytest.param("finvision", "openai", marks=pytest.mark.slow),
         pytest.param("desk", "anthropic", marks=pytest.mark.slow),
     ],
 )

@@ -19,6 +19,7 @@ from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from tests.engine.account.accounts import DAYS, Desk, LocalAccount, assert_equal
 from tests.engine.session.test_daily import Killed, books, killed_before
+from tests.long_cases import first_of
 
 
 def lived_through(folder: Path, sessions: int, **settings: Any) -> Desk:
@@ -131,7 +132,7 @@ EVERY = pytest.mark.parametrize("every", [21, pytest.param(1, marks=pytest.mark.
 
 
 @EVERY
-@pytest.mark.parametrize("sessions", [0, 2, 3])
+@pytest.mark.parametrize("sessions", first_of(2, [0, 3, 2]))
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_killed_at_every_request_and_run_again_it_is_the_undisturbed_run(
     sessions: int, after: bool, every: int, tmp_path: Path, places_for: Callable[[], Path]

@@ -1,5 +1,5 @@
 """Late entries, partial fills, adoptions, restores and kills in any order end in the books, returns and trades of the
-same days without a fault: 15 lives in `make test`, 2,000 in `make test-long`."""
+same days without a fault: 6 lives in `make test`, 2,000 in `make test-long`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVENINGS = st.builds(
     waits=st.booleans(),
     restored=st.sampled_from((None, None, None, -1, 0, 1, 2)),
 )
-USUAL = (0, 15)
+USUAL = (0, 6)
 LONG = [(number, 200) for number in range(1, 11)]
 """Seeds, each with the number of its lives: several processes share them."""
 

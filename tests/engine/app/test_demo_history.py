@@ -25,6 +25,7 @@ from engine.services import Services
 from engine.settings import places
 from engine.settings.config import load_config
 from tests.demo_history import SESSIONS, decide, demo_services, most_ordinary, window
+from tests.long_cases import first_of
 
 AGAIN = "record the history anew: python -m tests.demo_history"
 MOST_BYTES = 7_000_000
@@ -147,7 +148,7 @@ def test_a_journal_that_is_there_and_a_memory_without_one_stay(recorded_history:
     assert journal.read_bytes() == b"the user's own" and not memory.exists()
 
 
-@pytest.mark.parametrize("before", [demo_history.MEMORY, demo_history.JOURNAL])
+@pytest.mark.parametrize("before", first_of(1, [demo_history.JOURNAL, demo_history.MEMORY]))
 def test_a_process_that_is_killed_on_the_way_is_made_good_by_the_next(
     recorded_history: None, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:

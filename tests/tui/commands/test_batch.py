@@ -22,6 +22,7 @@ from engine.domain.model_call import AHEAD
 from engine.errors import TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.settings import places
+from tests.long_cases import first_of
 from tests.servers.fake_llm_server import Fail, FakeBatch, fake_llm_server, is_preflight
 from tests.tui.commands import test_model_outages
 from tests.tui.commands.conftest import Run
@@ -57,7 +58,7 @@ def calls(run: str) -> list[tuple[Any, ...]]:
         )
 
 
-BOTH = pytest.mark.parametrize("service", ["openai", "anthropic"], indirect=True)
+BOTH = pytest.mark.parametrize("service", first_of(1, ["openai", "anthropic"]), indirect=True)
 ANTHROPIC = pytest.mark.parametrize("service", ["anthropic"], indirect=True)
 
 
@@ -138,12 +139,15 @@ def killed_run(at: str, service: Service, reached: threading.Event) -> None:
 
 @pytest.mark.parametrize(
     ("service", "at"),
-    [
-        ("openai", "sending"),
-        ("openai", "deciding"),
-        ("anthropic", "sending beside others"),
-        ("anthropic", "waiting"),
-    ],
+    first_of(
+        1,
+        [
+            ("openai", "sending"),
+            ("openai", "deciding"),
+            ("anthropic", "sending beside others"),
+            ("anthropic", "waiting"),
+        ],
+    ),
     indirect=["service"],
 )
 def test_a_killed_run_collects_its_batch_and_sends_nothing_twice(

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from connectors.wiring.services import services
 from engine.app.desk import demo_history
 from engine.app.desk.context import Finished
-from engine.app.desk.notification import run_next
+from engine.app.desk.notification import CycleProcess, run_next
 from engine.app.open_desk import OpenDesk
 from engine.domain.order import OrderState
 from engine.domain.run import RunOutcome
@@ -246,6 +246,7 @@ async def test_the_app_runs_its_cycles_in_a_process_of_their_own_with_the_config
 ) -> None:
     heard: list[Event] = []
     there = AsyncMock(return_value=Finished("daily-demo-20250715", date(2025, 7, 15)))
+    monkeypatch.setattr("engine.app.desk.notification.CycleProcess", CycleProcess)
     monkeypatch.setattr("engine.app.desk.notification.in_own_process", there)
     desk = open_desk(Invocation())
     monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", '["ORVL"]')

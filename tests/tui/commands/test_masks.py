@@ -21,6 +21,7 @@ from engine.domain.chart import ChartSpec
 from engine.domain.market import NANO
 from engine.market.trading_hours import calendar_for
 from tests.data_folders import DrawnOnce, rows_of
+from tests.long_cases import first_of
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 
@@ -142,7 +143,9 @@ def played(run: Run, home: Path, server: FakeLLMServer, level: str, preset: str 
     return said.json
 
 
-@pytest.mark.parametrize(("level", "vision"), [(1, "true"), (2, "false"), (3, "true"), (4, "true"), (4, "false")])
+@pytest.mark.parametrize(
+    ("level", "vision"), first_of(2, [(4, "true"), (2, "false"), (1, "true"), (3, "true"), (4, "false")])
+)
 def test_nothing_that_a_level_hides_is_sent(
     run: Run, paperdesk_home: Path, pictures: list[ChartSpec], level: int, vision: str
 ) -> None:

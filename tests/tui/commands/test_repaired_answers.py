@@ -77,10 +77,18 @@ def decide(service: Service, manner: Manner) -> None:
     service.next_turn = next_turn  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize("command", ["backtest", "daily"])
-@pytest.mark.parametrize(("service", "manner", "repairs"), in_turn(MANNERS, MANNERS), indirect=["service"])
+BY_COMMAND = {
+    f"{name}-{command}": (manner, repairs, command)
+    for command in ("backtest", "daily")
+    for name, (manner, repairs) in MANNERS.items()
+}
+USUAL = list(BY_COMMAND)[: len(MANNERS) + 1]
+"""Each manner in a backtest, and one in a daily run."""
+
+
+@pytest.mark.parametrize(("service", "manner", "repairs", "command"), in_turn(BY_COMMAND, USUAL), indirect=["service"])
 def test_a_manner_that_means_one_thing_is_an_answer(
-    service: Service, run: Run, command: str, manner: Manner, repairs: tuple[str, ...]
+    service: Service, run: Run, manner: Manner, repairs: tuple[str, ...], command: str
 ) -> None:
     decide(service, manner)
     done = run(*(BACKTEST if command == "backtest" else DAY))
