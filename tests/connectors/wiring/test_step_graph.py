@@ -111,7 +111,7 @@ def test_no_delay_changes_what_is_recorded(answers: Callable[[Any], None], paper
     undelayed = run("desk", "undelayed")
     names = iter(range(1000))
 
-    @settings(max_examples=5)
+    @settings(max_examples=3)
     @given(seed=st.integers(0, 2**32))
     def delayed(seed: int) -> None:
         delays = random.Random(seed)

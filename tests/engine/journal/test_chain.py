@@ -46,7 +46,7 @@ def changed(journal: sqlite3.Connection, table: str, row: int, data: st.DataObje
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_a_changed_row_whose_own_link_was_made_anew_is_refused(full: Path, data: st.DataObject) -> None:
     with unguarded(full) as journal:
         state = chain_state(journal)

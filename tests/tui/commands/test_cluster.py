@@ -207,6 +207,7 @@ def test_a_comparison_with_a_budget_is_the_same(
     assert (here.code, there.code) == (0, 0) and there.json == here.json
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_with_a_worker_killed_and_nothing_is_paid_twice(
     run: Run, paperdesk_home: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

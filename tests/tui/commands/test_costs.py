@@ -223,7 +223,7 @@ def test_an_answer_longer_than_was_reserved_counts_and_the_next_call_is_refused(
     assert run(*DAY).code == 75 and len(service.requests) == asked
 
 
-LONG = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-04-04", "--run", "paid")
+LONG = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-03-21", "--run", "paid")
 
 
 def test_a_budget_is_nearly_used_up_never_crossed_and_gone_on_with(desk: Desk, service: Counting, run: Run) -> None:

@@ -117,7 +117,7 @@ async def test_a_session_takes_two_to_three_seconds_at_the_speed_of_reading(
         await pilot.press("full_stop")
         while playback.ended_session in (None, start):
             shown = view(pilot).place
-            times.append(times[-1] + 0.1)
+            times.append(times[-1] + 0.3)
             playback.play_on(shown)
             await until(pilot, lambda: playback.arrived)
         assert 2 <= times[-1] - began <= 3.2 and playback.place.speed == 1

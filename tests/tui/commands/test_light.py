@@ -20,7 +20,7 @@ from engine.settings import places
 from engine.settings.config import load_config
 from tests.tui.commands.conftest import Run
 
-WINDOW = ("--symbols", "ORVL,TMBK", "--from", "2025-03-03", "--to", "2025-04-30")
+WINDOW = ("--symbols", "ORVL,TMBK", "--from", "2025-03-03", "--to", "2025-03-31")
 RULE = ("--strategy", "sma-cross", "--param", "fast=3", "--param", "slow=8")
 AGENTS = ("--preset", "finvision", "--model", "offline")
 HELD = {"runs", "run_states", "documents", "chain", "versions"}
@@ -37,7 +37,7 @@ def test_a_light_run_is_the_same_run_without_its_books(
     assert light["light"] is True and not light.keys() & OF_BOOKS
     for key in ("fingerprint", "trades", "settings", "final_value", "sessions", "symbols"):
         assert light[key] == whole[key]
-    assert len(light["returns"]) == light["sessions"] == 42
+    assert len(light["returns"]) == light["sessions"] == 21
     assert {name for name, value in light["metrics"].items() if value != whole["metrics"][name]} == {
         "excess_return",
         "excess_low",
@@ -67,7 +67,7 @@ def test_whoever_asks_a_light_run_for_more_is_told_what_it_holds(run: Run, paper
         assert "run light is light" in said.err and "without --light" in said.err
     assert run("report", "--json").json["run"] == "whole", "where no run is named, the latest that is whole"
     (listed,) = [one for one in run("runs", "list", "--json").json["runs"] if one["id"] == "light"]
-    assert listed["sessions"] == 42 and listed["metrics"]["total_return"] is not None
+    assert listed["sessions"] == 21 and listed["metrics"]["total_return"] is not None
     again = run("rerun", "light", "--run", "again", "--json").json
     assert again["same"] is True and run("rerun", "again", "--json").json["fingerprints"] == again["fingerprints"]
     assert run("audit", "--run", "light", "--cuts", "1", "--json").json["same"] is True

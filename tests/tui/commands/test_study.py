@@ -220,22 +220,22 @@ def test_models_are_asked_by_one_process_and_for_nothing_twice(
     monkeypatch.setattr(gate, "PACE", 0.001)
     with fake_llm_server(Trader()) as service:
         config = written(tmp_path, NEAR.format(service.openai_url), "config.toml")
-        command = ("study", written(tmp_path, MODELS), "--config", config, "--jobs", "2", "--yes", "--json")
+        command = ("study", written(tmp_path, MODELS), "--config", config, "--yes", "--json", "--jobs")
 
         def questions() -> int:
             return sum(not is_preflight(body) for body in service.requests)
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setenv(places.HOME, str(tmp_path / "other"))
-            unbroken = run(*command).json
+            unbroken = run(*command, "1").json
         wanted = questions()
         service.requests.clear()
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(study, "interruptible", lambda: nullcontext(lambda: questions() > 4))
-            assert run(*command).code == 130
+            assert run(*command, "2").code == 130
         assert 4 < questions() < wanted
-        assert figures(run(*command).json) == figures(unbroken) and questions() == wanted
-        assert figures(run(*command).json) == figures(unbroken) and questions() == wanted
+        assert figures(run(*command, "2").json) == figures(unbroken) and questions() == wanted
+        assert figures(run(*command, "1").json) == figures(unbroken) and questions() == wanted
     rows = [row for row in unbroken["rows"] if row["model"]]
     assert len(unbroken["rows"]) == 4 and [row["repeat"] for row in rows] == [1, 2]
     assert all(Decimal(row["cost"]) > 0 and row["input_tokens"] > 0 for row in rows)
