@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import backtest_targets
 import pytest
 from conftest import Running, drawn, shown, until
-from fake_desk import FakeDesk, asking_desk, opens
+from fake_desk import NOW, SYMBOLS, FakeDesk, asking_desk, opens
 from textual.content import Content
 from textual.geometry import Region
 from textual.pilot import Pilot
@@ -22,6 +25,7 @@ from engine.app.models.models import Gate
 from engine.app.open_desk import OpenDesk
 from engine.domain.order import OrderSize
 from engine.errors import ConfigError
+from engine.market.as_of import Market
 from engine.messages.commands import ResizeOrder
 from engine.messages.events import Publish
 from tui.screens.confirm import ConfirmScreen
@@ -171,6 +175,32 @@ async def test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed(running: Run
         assert pilot.app.bridge.present().cycle_seconds is None  # type: ignore[attr-defined]
         await pilot.press("escape")
         assert not strip.text and not strip.display
+
+
+async def test_a_market_that_comes_late_takes_the_place_of_no_later_one(running: Running, tmp_path: Path) -> None:
+    class Slow(FakeDesk):
+        """A desk whose second reading of the market takes until it is let go on."""
+
+        goes_on, begun = None, 0
+
+        async def market(self) -> Market:
+            self.begun += 1
+            number = self.begun
+            if number == 2:
+                self.goes_on = partial(asyncio.get_running_loop().call_soon_threadsafe, (event := asyncio.Event()).set)
+                await event.wait()
+            return replace(await super().market(), news=dict.fromkeys([*SYMBOLS, f"{number}"], ()))
+
+    desk = Slow(tmp_path)
+    async with running(desk=desk) as pilot:
+        follower = pilot.app.bridge._follower  # type: ignore[attr-defined]
+        desk.clock.now = lambda: NOW + timedelta(days=1)  # type: ignore[method-assign]
+        await until(pilot, lambda: desk.goes_on is not None)
+        await pilot.press("r")
+        await until(pilot, lambda: follower.unread)
+        desk.goes_on()  # type: ignore[misc]
+        await until(pilot, lambda: not follower.unread and follower.version == 3)
+        assert "2" not in follower.prices.news
 
 
 async def test_a_refused_command_is_a_strip_until_the_next_is_carried_out(running: Running, tmp_path: Path) -> None:

@@ -292,14 +292,11 @@ async def test_every_refresh_shows_all_parts_as_of_one_moment(desk: Path, monkey
     async with opened() as pilot:
         await until(pilot, lambda: pilot.app.screen.symbol != "")  # type: ignore[attr-defined]
         monkeypatch.setattr(DeskScreen, "show_body", checked)
-        for key in ("left_curly_bracket", "left_curly_bracket", "left_curly_bracket", "right_curly_bracket"):
+        steps = ["left_curly_bracket"] * 3 + ["right_curly_bracket"] + ["greater_than_sign"] * 12
+        for key in steps:
             await pilot.press(key)
-            await arrived(pilot)
-            await pilot.pause(0.15)  # a refresh
-        for _ in range(12):
-            await pilot.press("greater_than_sign")
-            await arrived(pilot)
-            await pilot.pause(0.15)
+            place = (await arrived(pilot)).place
+            await until(pilot, lambda place=place: pilot.app.screen._view.place == place)  # type: ignore[attr-defined, misc]
         await pilot.press("backslash")
         await until(pilot, lambda: shown == set(SESSIONS))
         await pilot.pause(0.3)
