@@ -250,7 +250,7 @@ class WhyScreen(MemoryKeys):
         at_top = not table.rows or table.rows[0].key == table.cursor_key
         nothing = self._nothing() if self._read_from is not None else "reading the journal"
         table.show((*self._live, *self._read_rows), self._unread or nothing)
-        if self._live and (at_top or self._live_symbol):
+        if self._live and at_top:
             table.point_at(self._live[0].key)
         self.place_panes()
 
@@ -260,11 +260,11 @@ class WhyScreen(MemoryKeys):
         if live:
             self._summarized = None
             pane.show_steps(self._view.desk, live)
-        elif one is not None and self._source is not None and (pane.display or self.query_one("#recalled").display):
-            wanted = self._source, _row_key(one.decision.key)
+        elif one is not None and self._read_from is not None and (pane.display or self.query_one("#recalled").display):
+            wanted = self._read_from, _row_key(one.decision.key)
             if wanted != self._summarized:
                 self._summarized = wanted
-                pane.read(self._source, partial(trail_of, decisions=[one.decision]))
+                pane.read(self._read_from, partial(trail_of, decisions=[one.decision]))
         symbol = live or (one.decision.key.symbol if one is not None else "")
         if symbol and self._view.market is not None:
             self.query_one(CandleChart).show(self._view.market.charts.get(symbol, NO_CHART))
@@ -408,7 +408,7 @@ class WhyScreen(MemoryKeys):
     @on(Table.Opened, "#decisions")
     def _opened(self, event: Table.Opened) -> None:
         one = self._decided.get(event.key)
-        if one is None or self._source is None:
+        if one is None or self._read_from is None:
             self.notify("it is being decided: the trail stands at the end of the cycle", timeout=3)
             return
         from tui.screens.trail import TrailScreen
@@ -416,7 +416,7 @@ class WhyScreen(MemoryKeys):
         table = self.query_one("#decisions", Table)
         order = tuple(self._decided[row.key].decision for row in table.rows if row.key in self._decided)
         screen = TrailScreen(
-            self._source, one.decision, order=order, shown=lambda made: table.point_at(_row_key(made.key))
+            self._read_from, one.decision, order=order, shown=lambda made: table.point_at(_row_key(made.key))
         )
         self.app.push_screen(screen)
 

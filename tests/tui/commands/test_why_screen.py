@@ -24,10 +24,13 @@ from engine.reports import amounts
 from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import SESSIONS, Run
-from tests.tui.conftest import Running, arrived, cells, drawn, opened, pane_text, until
+from tests.tui.conftest import Running, arrived, cells, drawn, opened, pane_text, shown, until
 from tests.tui.fake_desk import NOW, SESSION, SYMBOLS, FakeDesk
+from tui.desk.readings import Readings
 from tui.screens.reading import ReadingScreen
+from tui.screens.trail import TrailScreen
 from tui.widgets.agent_panes import AgentPanes
+from tui.widgets.table import Table
 from tui.widgets.text_lines import TextLines
 
 PRICED = {"PAPERDESK_DESK__PRESET": "desk", "PAPERDESK_DESK__SYMBOLS": "ORVL"}
@@ -178,3 +181,35 @@ async def test_an_answer_that_comes_in_parts_is_shown_by_its_fields(running: Run
             await until(pilot, lambda: fields in TextLines.as_text(pilot.app.screen.query_one("#summary")))  # noqa: B023
         assert [row[1:3] for row in cells(pilot, "decisions")[:2]] == [[SYMBOLS[0], "at work"], [SYMBOLS[1], "waits"]]
         assert "chart  thinking" in pilot.app.screen.query_one("#summary", AgentPanes).as_text()
+        # The cursor stays on the symbol that was chosen, whichever is at work.
+        await pilot.press("down")
+        desk.say(StepStarted(**step | {"symbol": SYMBOLS[2]}))
+        await until(pilot, lambda: [row[2] for row in cells(pilot, "decisions")] == ["at work", "at work", "waits"])
+        await shown(pilot)
+        assert pilot.app.screen.query_one("#decisions", Table).cursor_key.endswith(SYMBOLS[1])
+
+
+async def test_a_row_opens_the_trail_of_its_own_record_while_another_is_read(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, past = Readings.read, asyncio.Event()
+
+    async def later(self: Readings, source: Any, document: Any) -> Any:
+        if source.at is not None:
+            await past.wait()
+        return await read(self, source, document)
+
+    async with opened() as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: bool(cells(pilot, "decisions")))
+        monkeypatch.setattr(Readings, "read", later)
+        await pilot.press("left_curly_bracket")
+        place = (await arrived(pilot)).place
+        await until(pilot, lambda: pilot.app.screen._view.place == place)  # type: ignore[attr-defined]
+        symbol, session = reversed(cells(pilot, "decisions")[0][:2])
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen))
+        past.set()
+        page = pilot.app.screen.query_one("#page")
+        await until(pilot, lambda: f"Why {symbol} " in str(page.border_title))
+        assert session in pane_text(pilot, "page")
