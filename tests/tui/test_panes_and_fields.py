@@ -134,3 +134,16 @@ async def test_a_pane_without_anything_says_why(running: Running, asking: FakeDe
         await until(pilot, lambda: checks.virtual_size.height == 1)
         await shown(pilot)
         assert checks.size.height > 1, "room for a text below the head"
+
+
+async def test_a_row_that_is_pointed_at_as_it_comes_is_in_sight(running: Running) -> None:
+    async with running((80, 24)) as pilot:
+        await pilot.press("4")
+        table = pilot.app.screen.query_one("#results", Table)
+        pilot.app.screen.show_view = lambda view: None  # type: ignore[attr-defined]  # which would show no runs
+        table.set_columns([Column("A")])
+        table.show([Row(str(n), (Cell("x"),)) for n in range(40)])
+        table.point_at("39")
+        await until(pilot, lambda: table.show_vertical_scrollbar)
+        await shown(pilot)
+        assert table.scroll_offset.y == 40 - (table.size.height - 1)

@@ -268,10 +268,11 @@ class Table(ScrollView, can_focus=True):
         """Scroll to the row under the cursor, wherever it has gone."""
         place, shown = self._place(), max(1, self.size.height - 1)
         top = self.scroll_offset.y
+        # With force: the scrollbar may come with the next layout.
         if place < top:
-            self.scroll_to(y=place, animate=False)
+            self.scroll_to(y=place, animate=False, force=True)
         elif place >= top + shown:
-            self.scroll_to(y=place - shown + 1, animate=False)
+            self.scroll_to(y=place - shown + 1, animate=False, force=True)
 
     def _measure(self, *, keep: bool = False) -> None:
         """Measure the columns; with `keep` none of figures becomes narrower, as one that ticks would have all drawn
