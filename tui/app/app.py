@@ -316,15 +316,11 @@ class PaperdeskApp(App[str]):
         if untouched and len(self.screen_stack) == 1:
             self.push_screen(ConfirmScreen(TOUR_QUESTION), answered)
 
-    def _next_view(self) -> Snapshot:
-        """Everything that is to be shown now. A history that is played goes on once a place is shown whole."""
-        self.demo.refresh()
-        if not is_reading(self):
-            self.bridge.play_on(self._place)
-        return self.bridge.snapshot()
-
     def _refresh_screen(self) -> None:
-        view = self._next_view()
+        self.demo.refresh()
+        if not is_reading(self):  # a history that is played goes on once a place is shown whole
+            self.bridge.play_on(self._place)
+        view = self.bridge.snapshot()
         if self._start_refusal != (start_refusal := self.bridge.start_refusal):
             self._start_refusal = start_refusal
             if start_refusal and self.current_mode not in (DESK, OPS):  # those have the log

@@ -224,7 +224,6 @@ class DeskFollower:
         self._stopped = False
         self._touched: asyncio.Event | None = None
         self._tail: JournalTail | None = None
-        self._reading = asyncio.Lock()
         self._heard = 0.0
         """The time of the last event, by the monotonic clock."""
         self._watched = False

@@ -27,7 +27,7 @@ from tui.screens.frame import FramedScreen
 from tui.settings.keys import MEMORY, OPS, bindings
 from tui.text.memory_lines import DONE, lifeline_lines
 from tui.text.plain_text import one_line
-from tui.view.snapshot import PAST, Snapshot
+from tui.view.snapshot import Snapshot
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.newest_reading import newest_reading
 from tui.widgets.plot import CurvePlot
@@ -65,10 +65,7 @@ class MemoryKeys(FramedScreen):
         self._change_chosen(pins=False)
 
     def _change_chosen(self, *, pins: bool) -> None:
-        if self._view.place is not None:
-            self.notify(PAST, timeout=3, markup=False)
-            return
-        if not (memory_id := self.chosen_memory()):
+        if not self._in_present() or not (memory_id := self.chosen_memory()):
             return
         one = listed(self._document, memory_id)
         if one is None:

@@ -24,7 +24,6 @@ from tui.screens.ask import AskScreen
 from tui.screens.dialog import facts_width
 from tui.screens.frame import FramedScreen
 from tui.text.plain_text import one_line
-from tui.view.snapshot import PAST
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -43,13 +42,6 @@ class OrderActions(FramedScreen):
     def chosen_symbol(self) -> str:
         """The symbol that an order is meant for, and whose order where the table has not the focus."""
         raise NotImplementedError
-
-    def _in_present(self) -> bool:
-        """False in the past, where nothing can be done, which is said."""
-        past = self.desk_app.bridge.playback is not None
-        if past:
-            self.notify(PAST, markup=False, timeout=3)
-        return not past
 
     def action_run_symbol(self) -> None:
         """Decide one symbol alone for the last completed session, once that is confirmed where models may cost."""

@@ -17,7 +17,7 @@ from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen, session_of
 from tui.settings.keys import DESK
 from tui.view.desk_port import Source
-from tui.view.snapshot import Snapshot, active_contexts
+from tui.view.snapshot import PAST, Snapshot, active_contexts
 from tui.view.watchlist import present_group
 from tui.widgets.agent_panes import OFFLINE
 from tui.widgets.navigation_bars import TimeBar
@@ -155,6 +155,13 @@ class ScreenKeys(TableKeys):
         return not refused
 
     # The past
+
+    def _in_present(self) -> bool:
+        """False in the past, where nothing can be done, which is said."""
+        past = self.desk_app.bridge.playback is not None
+        if past:
+            self.notify(PAST, markup=False, timeout=3)
+        return not past
 
     def _in_past(self) -> Playback | None:
         """The playback, which begins here where the present was shown, or another record than this screen's that does

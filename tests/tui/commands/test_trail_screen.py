@@ -19,6 +19,7 @@ from engine.reports.documents.trail import latest
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.conftest import cells, opened, pane_text, until
 from tests.tui.test_clicks import click
+from tui.desk.readings import Readings
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
 from tui.text.plain_text import one_line
@@ -83,6 +84,22 @@ def recorded(request: pytest.FixtureRequest) -> Path:
 def labels(lines: list[str]) -> list[str]:
     """The labels at the left of a first screen, in order."""
     return [label for line in lines[1:] if (label := line[:LABEL].strip())]
+
+
+async def test_each_key_of_a_burst_goes_on_by_one_decision(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, goes_on = Readings.read, asyncio.Event()
+
+    async def later(self: Readings, source: Any, document: Any) -> Any:
+        await goes_on.wait()
+        return await read(self, source, document)
+
+    async with opened() as pilot:
+        await on_trail(pilot)
+        monkeypatch.setattr(Readings, "read", later)
+        await pilot.press("n", "n", "p", "n")
+        goes_on.set()
+        await settled(pilot)
+        assert " 3/" in title(pilot)
 
 
 async def test_every_decision_begins_with_one_screen_that_fits_and_nothing_is_said_three_times(
