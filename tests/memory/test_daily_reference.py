@@ -8,6 +8,7 @@ from math import isclose
 import pytest
 
 from memory.record import Item
+from tests.long_cases import first_of
 from tests.memory.chosen_vectors import memory
 from tests.memory.daily_reference import DailyReference
 
@@ -16,11 +17,10 @@ KINDS = ("news", "news", "news", "8-K", "10-Q", "10-K", "macro", "reflection")
 TOLERANCE = 1e-12
 
 
-LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("investorbench", "finmem-code", "tradinggpt")]
-
-
 @pytest.mark.parametrize("seed", [1])
-@pytest.mark.parametrize("preset", ["investorbench-code", "desk", *LONG])
+@pytest.mark.parametrize(
+    "preset", first_of(1, ["desk", "investorbench-code", "investorbench", "finmem-code", "tradinggpt"])
+)
 def test_500_days_of_random_events(preset: str, seed: int) -> None:
     """About 3,000 events: births at whole and fractional steps, rewards, costs and citations."""
     chance = random.Random(f"{preset} {seed}")

@@ -98,7 +98,7 @@ def ran(folder: Path, preset: str, server: FakeLLMServer, agents: Sequence[str] 
     return run_backtest(services(config, NOON), spec, baselines=())
 
 
-@pytest.mark.parametrize("preset", first_of(2, DECIDING))
+@pytest.mark.parametrize("preset", first_of(1, DECIDING))
 def test_what_is_made_up_is_flagged_every_day(
     folder: Path, serving: Callable[[FakeLLMServer], FakeLLMServer], preset: str
 ) -> None:
@@ -178,7 +178,7 @@ def test_nothing_that_a_model_wrote_stands_outside_the_fence(
     assert [text for text in texts if BAIT in FENCED.sub("", text)] == []
 
 
-@pytest.mark.parametrize("preset", first_of(3, [*DECIDING, "desk-debate", "arena"]))
+@pytest.mark.parametrize("preset", first_of(2, [*DECIDING, "desk-debate", "arena"]))
 def test_valid_answers_stand_inside_the_fence_too(
     folder: Path, serving: Callable[[FakeLLMServer], FakeLLMServer], preset: str
 ) -> None:

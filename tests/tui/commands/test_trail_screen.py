@@ -74,7 +74,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.fixture(params=["desk", "debating"])
+@pytest.fixture(params=["desk", pytest.param("debating", marks=pytest.mark.slow)])
 def recorded(request: pytest.FixtureRequest) -> Path:
     """A desk of one owner, and one of three who debate."""
     home: Path = request.getfixturevalue(request.param)

@@ -70,7 +70,7 @@ def test_a_coin_beside_shares(run: Run, fresh: Path, tmp_path: Path, coin_last: 
 
 def test_the_baselines_beside_a_preset_end_as_it_does(run: Run, fresh: Path, tmp_path: Path) -> None:
     folder = folder_to(tmp_path / "data", FRIDAY, FRIDAY + timedelta(days=2))
-    agents = ("--preset", "finvision", "--model", "offline")
+    agents = ("--preset", "finvision", "--model", "offline", "--from", "2025-04-07")
     found = played(run, folder, "AAA,BTC-USD", FRIDAY + timedelta(days=1), *agents)
     assert found == played(run, folder, "AAA,BTC-USD", FRIDAY, *agents)
     assert found["baselines"]
