@@ -82,9 +82,9 @@ class Invocation:
     def records(self, at: At = None, *, decisions: bool = False) -> AbstractContextManager[Records]:
         """The records that `--run` names, else the desk's; with `decisions`, where the desk was never opened, those of
         the latest backtest that has any. Raises as `open_records` and `begun_desk` do."""
-        from engine.reports.documents.records import has_decisions, latest_backtests, open_records
+        from engine.reports.documents.records import has_decisions, is_in_a_backtest, open_records
 
-        of_backtest = self.run is not None or (decisions and latest_backtests(1))
+        of_backtest = self.run is not None or (decisions and is_in_a_backtest(has_decisions))
         desk = self.desk_name if of_backtest else self.begun_desk()
         return open_records(desk, self.run, has_decisions if decisions else None, at=at)
 

@@ -225,6 +225,12 @@ def _latest_backtest(desk: str, wanted: Callable[[JournalReader], bool], stack: 
     return None
 
 
+def is_in_a_backtest(wanted: Callable[[JournalReader], bool]) -> bool:
+    """True where one of the latest backtests has what is wanted."""
+    with ExitStack() as stack:
+        return _latest_backtest("", wanted, stack) is not None
+
+
 def _opened(path: Path, stack: ExitStack) -> JournalReader | None:
     """A reader, or None where there is no journal, or nothing in it yet. Raises as `refuse_remains` does."""
     refuse_remains(path)

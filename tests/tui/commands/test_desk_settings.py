@@ -255,6 +255,14 @@ def test_decisions_of_the_latest_backtest_where_the_desk_has_none(run: Run, back
     document = run("decisions", "--json").json
     assert (document["kind"], document["run"]) == ("backtest", BACKTEST)
     assert document["decisions"][0]["session"] == "2025-03-10"
+
+
+def test_a_backtest_without_decisions_does_not_hide_the_demo_desks_history(run: Run, recorded_history: None) -> None:
+    window = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-14")
+    assert run("backtest", "--strategy", "macd", "--light", *window).code == 0
+    document = run("decisions", "--json").json
+    assert document["run"] is None and document["decisions"]
+    assert run("why", "ORVL", "2026-09-24").code == 0
     warm_up = run("decisions", "--warm-up", "--run", BACKTEST, "--json").json["decisions"]
     assert max(row["session"] for row in warm_up) < "2025-03-11"
 
