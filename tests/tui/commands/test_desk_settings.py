@@ -255,6 +255,8 @@ def test_decisions_of_the_latest_backtest_where_the_desk_has_none(run: Run, back
     document = run("decisions", "--json").json
     assert (document["kind"], document["run"]) == ("backtest", BACKTEST)
     assert document["decisions"][0]["session"] == "2025-03-10"
+    warm_up = run("decisions", "--warm-up", "--run", BACKTEST, "--json").json["decisions"]
+    assert max(row["session"] for row in warm_up) < "2025-03-11"
 
 
 def test_a_backtest_without_decisions_does_not_hide_the_demo_desks_history(run: Run, recorded_history: None) -> None:
@@ -263,8 +265,6 @@ def test_a_backtest_without_decisions_does_not_hide_the_demo_desks_history(run: 
     document = run("decisions", "--json").json
     assert document["run"] is None and document["decisions"]
     assert run("why", "ORVL", "2026-09-24").code == 0
-    warm_up = run("decisions", "--warm-up", "--run", BACKTEST, "--json").json["decisions"]
-    assert max(row["session"] for row in warm_up) < "2025-03-11"
 
 
 def test_a_backtests_books_are_its_tests(run: Run, backtested: Path) -> None:
