@@ -101,7 +101,7 @@ async def behind(pilot: Pilot[Any], part: str) -> str:
 async def test_the_agents_of_owners_who_debated_stand_under_each_owner_with_the_debate(
     run: Run, debating: Path
 ) -> None:
-    async with opened((60, 24)) as pilot:
+    async with opened((80, 40)) as pilot:
         await pilot.press("2")
         await until(pilot, lambda: bool(cells(pilot, "decisions")))
         session, symbol = cells(pilot, "decisions")[0][:2]
