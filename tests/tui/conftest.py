@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.scroll_view import ScrollView
 
 from engine.settings import places
 from tui.app.app import PaperdeskApp
@@ -81,10 +82,10 @@ def pane_text(pilot: Pilot[Any], pane: str) -> str:
 def _to_paint(screen: Screen[Any]) -> bool:
     """True where a screen has something to lay out or to paint, which it does with its next tick, or to wrap."""
     # A text is wrapped piece by piece, and its scroll bar drawn by the whole with the layout after that.
-    texts = [text for text in screen.query(TextLines) if text._width and text.size]
-    bars = [(text.vertical_scrollbar, text) for text in texts if text.show_vertical_scrollbar]
-    wraps = any(len(text._starts) < len(text._lines) for text in texts)
-    wraps = wraps or any(one.window_virtual_size != text.virtual_size.height for one, text in bars)
+    wraps = any(len(text._starts) < len(text._lines) for text in screen.query(TextLines) if text._width and text.size)
+    scrolled = [view for view in screen.query(ScrollView) if view.size and view.show_vertical_scrollbar]
+    bars = [(view.vertical_scrollbar.window_virtual_size, view.virtual_size.height) for view in scrolled]
+    wraps = wraps or any(drawn != whole for drawn, whole in bars)
     paints = screen._repaint_required or bool(screen._dirty_widgets)
     return screen._layout_required or screen._scroll_required or paints or wraps
 

@@ -204,7 +204,8 @@ async def test_a_symbol_is_found_by_symbol_and_company_and_shown(run: Run, desk:
         await until(pilot, lambda: screen.query_one(CandleChart).data.title == "ZZZZ 1D")
         assert "no prices yet" in drawn(screen.query_one(CandleChart))
         await pilot.press("S", *"nothing of that name", "enter")
-        assert "no known symbol matches" in drawn(pilot.app.screen.query_one("#found"))
+        found = pilot.app.screen.query_one("#found")
+        await until(pilot, lambda: "no known symbol matches" in drawn(found))
         assert said(pilot) == "esc leaves"
         await pilot.press("escape")
         assert pilot.app.screen is screen
