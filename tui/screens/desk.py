@@ -286,7 +286,7 @@ class DeskScreen(OrderActions):
     def _show_looked_up(self, found: MarketView | None) -> None:
         if found is not None:
             self._group = replace(self._group, looked_up=found)
-            self.show_at_once()
+            self.show_view(self.desk_app.snapshot())
 
     def _draw_equity(self, view: Snapshot) -> None:
         """Draw the equity where the books may have changed."""

@@ -205,12 +205,8 @@ class OrderActions(FramedScreen):
 
     def _give(self, *commands: OrderCommand | ResizeOrder | CancelOrder) -> None:
         taken = [command for command in commands if self._send(command)]
-        self.show_at_once()
-        report_answers(self.app, taken)
-
-    def show_at_once(self) -> None:
-        """Show the snapshot after a command."""
         self.show_view(self.desk_app.snapshot())
+        report_answers(self.app, taken)
 
     def _waiting_order(self) -> OpenOrder | None:
         waiting = self._view.controls.waiting

@@ -25,7 +25,7 @@ from engine.journal.writer import JournalWriter
 from engine.reports.amounts import price, quantity
 from engine.settings import places
 from tests.tui.commands.conftest import SESSIONS, OpenBroker
-from tests.tui.conftest import Running, arrived, opened, until
+from tests.tui.conftest import Running, arrived, opened, shown, until
 from tui.charts.chart_canvas import candle_glyphs
 from tui.charts.chart_data import CUT, ChartData, visible_candles
 from tui.commands.app import open_desk
@@ -151,7 +151,9 @@ async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path, in_summer
         await until(pilot, lambda: len(candles(pilot)) > 0)
         chart: Any = pilot.app.screen
         chart.show_symbol(fill.symbol)
-        data = await titled(pilot, f"{fill.symbol} 1D")
+        await titled(pilot, f"{fill.symbol} 1D")
+        await shown(pilot)  # with what is read beside the bars
+        data = candles(pilot)
         widget, pane = chart.query_one(CandleChart), chart.query_one("#bar", TextPane)
         assert not pane.display
         await pilot.press("left")
