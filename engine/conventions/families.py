@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.conventions.metrics import FEWEST, Floats, block_length
+from engine.conventions.metrics import FEWEST, FEWEST_GROUPS, Floats, block_length
 
 FALSE_DISCOVERIES = 0.05
 """The share of discoveries that may be false."""
@@ -34,17 +34,18 @@ class Family:
 
 
 def family(gaps: Floats, seed: int = 0) -> Family | None:
-    """The tests of daily differences to the benchmark, rows x days, by circular block bootstrap; None of fewer than 20
-    days. A row that never differs has p-values of 1."""
+    """The tests of daily differences to the benchmark, rows x days, by circular block bootstrap, of eight blocks or more;
+    None of fewer than 20 days. A row that never differs has p-values of 1."""
     rows, days = gaps.shape
     if not rows or days < FEWEST:
         return None
     means = gaps.mean(axis=1)
-    length = max(1, round(max(block_length(row) for row in gaps)))
+    length = max(1, round(min(days / FEWEST_GROUPS, max(block_length(row) for row in gaps))))
     starts = np.random.default_rng(seed).integers(0, days, (RESAMPLES, math.ceil(days / length)))
     sums = np.cumsum(np.pad(gaps, ((0, 0), (1, length)), mode="wrap"), axis=1)
     blocks = sums[:, length : length + days] - sums[:, :days]
     off = np.array([row[starts].sum(axis=1) for row in blocks]) / (starts.shape[1] * length) - means[:, None]
+    off *= math.sqrt(days / (days - length))  # blocks differ less than the days in them do
     spread = off.std(axis=1)
     moved = spread > 1e-12
     scores = np.divide(means, spread, out=np.zeros(rows), where=moved)

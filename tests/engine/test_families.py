@@ -59,6 +59,15 @@ def test_a_best_of_many_by_chance_is_seldom_called_better() -> None:
     assert called <= 8, "three are expected of sixty"
 
 
+def test_chance_alone_is_called_better_about_as_often_as_said_on_few_days() -> None:
+    drawn, variance = np.random.default_rng(1).normal(size=(125, 600)), np.ones(600)
+    for day in drawn:  # GARCH: its calm and wild days go together
+        day *= np.sqrt(variance)
+        variance = 0.05 + 0.1 * day**2 + 0.85 * variance
+    found = [tested.single[0] for gaps in drawn[100:].T if (tested := family(gaps[None])) is not None]
+    assert len(found) == 600 and 0.02 < np.mean(np.array(found) < 0.05) < 0.09
+
+
 def test_what_never_differs_is_no_better_and_few_days_say_nothing() -> None:
     found = family(np.zeros((2, 60)))
     assert found is not None and found.single == found.adjusted == (1.0, 1.0)
