@@ -34,8 +34,8 @@ class Family:
 
 
 def family(gaps: Floats, seed: int = 0) -> Family | None:
-    """The tests of daily differences to the benchmark, rows x days, by circular block bootstrap, of eight blocks or more;
-    None of fewer than 20 days. A row that never differs has p-values of 1."""
+    """The tests of daily differences to the benchmark, rows x days, by circular block bootstrap with eight blocks or
+    more; None of fewer than 20 days. A row that never differs has p-values of 1."""
     rows, days = gaps.shape
     if not rows or days < FEWEST:
         return None

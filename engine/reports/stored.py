@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from engine.domain.run import RunOutcome
 from engine.errors import MalformedData, MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.results import result
@@ -44,7 +45,7 @@ def _latest_whole() -> str:
     for run in latest:
         with JournalReader(places.run_journal(run)) as reader:
             entry = reader.find_run(run)
-            if entry is None or not entry.extra.get(LIGHT):
+            if entry is None or not (entry.extra.get(LIGHT) or entry.outcome is RunOutcome.FAILED):
                 return run
     return latest[0]
 

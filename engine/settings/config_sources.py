@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -82,4 +83,12 @@ def put(values: dict[str, Any], path: Sequence[str], text: str, name: str) -> No
         if not isinstance(inner, dict):
             raise ConfigError(f"{name}: {section} is a value, not a section")
         values = inner
-    values[key] = [part.strip() for part in text.split(",") if part.strip()] if key in LISTS else text
+    values[key] = _listed(text) if key in LISTS else text
+
+
+def _listed(text: str) -> list[str]:
+    """The parts between commas, or those of a list in brackets, as `config get` prints it."""
+    if text.lstrip().startswith("["):
+        with suppress(tomllib.TOMLDecodeError):
+            return [str(part) for part in tomllib.loads(f"parts = {text}")["parts"]]
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -89,12 +89,29 @@ class AgentSettings(Frozen):
     """Model that answers while this agent's cannot, or has used its budget; none: the run waits."""
 
 
+WANTED = {
+    "missing": "it is needed, and not there",
+    "tuple_type": "write a list in brackets",
+    "list_type": "write a list in brackets",
+    "string_type": "write a text in quotes",
+    "model_type": "it is a section, not a value",
+    "model_attributes_type": "it is a section, not a value",
+    "dict_type": "it is a section, not a value",
+    "int_type": "write a whole number",
+    "int_parsing": "write a whole number",
+    "bool_type": "write true or false",
+    "bool_parsing": "write true or false",
+}
+"""What is wanted where a value has the wrong form, by the name that Pydantic has for the fault."""
+
+
 def complaint(model: type[BaseModel], error: ValidationError) -> str:
     """The first fault of settings on one line; an unknown key with the nearest known one."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] != "extra_forbidden":
-        return f"{where}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
+        told = WANTED.get(first["type"], first["msg"].removeprefix("Value error, "))
+        return f"{where}: {told}".removeprefix(": ")
     known = sorted(_model_at(model, first["loc"][:-1]).model_fields)
     return f"unknown key {where}; {did_you_mean(str(first['loc'][-1]), known)}"
 

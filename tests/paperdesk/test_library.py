@@ -92,6 +92,8 @@ def test_a_run_is_loaded_listed_explained_drawn_and_reported(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     made = paperdesk.backtest(**{**AGENTS, "end": "2025-02-05"})
+    with pytest.raises(paperdesk.UsageError, match="commission"):  # its run is there, and has no result
+        paperdesk.backtest(symbols=["ORVL"], start="2025-02-03", end="2025-02-05", strategy="macd", commission=2)
     assert paperdesk.load(made.run).document == paperdesk.load().document == made.document
     listed = paperdesk.runs().set_index("id").loc[made.run]
     assert (listed["name"], listed["first"]) == ("finvision", pd.Timestamp("2025-02-03"))

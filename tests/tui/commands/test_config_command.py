@@ -25,6 +25,7 @@ def test_a_value_is_set_shown_and_taken_out_and_every_comment_stays(run: Run, fr
     for key, text, value in (
         ("desk.cash", "5000.50", 5000.5),
         ("desk.symbols", "AAPL, MSFT", ["AAPL", "MSFT"]),
+        ("desk.symbols", '["META", "BTC-USD"]', ["META", "BTC-USD"]),
         ("desk.risk", "risk-averse", "risk-averse"),
         ("broker.mode", "ask", "ask"),
         ("models.agents.decision.effort", "low", "low"),

@@ -286,6 +286,7 @@ def pressed_after(times: int) -> Iterator[Callable[[], bool]]:
         ({"windows": '[["2025-04-04", "2025-03-03"]]'}, "study.windows"),
         ({"windows": '[["2025-03-03", "2099-03-03"]]'}, "study.windows"),
         ({"windows": '[["2025-03-03"]]'}, "study.windows"),
+        ({"symbols": '"ORVL"'}, "study.symbols: write a list"),
         ({"portfolios": '[["ORVL", "BXWD"]]'}, "portfolios"),
         ({"symbols": "[]", "portfolios": '[["ORVL", "ORVL"]]'}, "study.portfolios"),
         ({"repeats": "0"}, "study.repeats"),
