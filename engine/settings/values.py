@@ -102,7 +102,7 @@ WANTED = {
     "bool_type": "write true or false",
     "bool_parsing": "write true or false",
 }
-"""What is wanted where a value has the wrong form, by the name that Pydantic has for the fault."""
+"""The form that is wanted in place of a wrong one, by the name that Pydantic has for the fault."""
 
 
 def complaint(model: type[BaseModel], error: ValidationError) -> str:
