@@ -212,4 +212,4 @@ async def test_a_row_opens_the_trail_of_its_own_record_while_another_is_read(
         past.set()
         page = pilot.app.screen.query_one("#page")
         await until(pilot, lambda: f"Why {symbol} " in str(page.border_title))
-        assert session in pane_text(pilot, "page")
+        await until(pilot, lambda: session in pane_text(pilot, "page"))
