@@ -209,7 +209,7 @@ class OpsScreen(FramedScreen):
         took = [(str(one.session or one.started.date()), one.took) for one in found.runs[::-1] if one.took is not None]
         seconds = [length / timedelta(seconds=1) for _, length in took]
         self.query_one("#durations", BarPlot).show(PlotData({"seconds": seconds}, [label for label, _ in took]))
-        if self.mark("-timed", max(seconds, default=0) >= 1, "runs"):
+        if self.mark("-timed", any(seconds), "runs"):
             self.place_panes()
         models = self.query_one("#models", Table)
         shown = found.today or found.total

@@ -23,7 +23,7 @@ LABEL = 13
 WIDEST = 100
 """Columns of a trail at most: longer lines are hard to read."""
 NARROW = 60
-"""Columns below which labels have none of their own, and there is no table of agents."""
+"""Columns below which labels have none of their own, and what agents think stands below each where all of it fits."""
 CARD = 6
 """Rows of a card at least, where each of its lines has one."""
 WHOLE = 1_000
@@ -60,7 +60,9 @@ def first_lines(document: Row, shown: Row, width: int, rows: int = WHOLE, card: 
     between = max(CARD, min(card, rows - len(followed))) - len(head) - 1
     lines = [*head, *_card(shown, width, between), *followed]
     yield from lines
-    agents = list(islice(_agents(shown, room), max(0, rows - len(lines) - 1))) if width >= NARROW else []
+    agents, free = list(_agents(shown, room)), (rows if width >= NARROW else card) - len(lines) - 1
+    if len(agents) > free:
+        agents = agents[: max(0, free)] if width >= NARROW else []
     if len(agents) > 1:
         yield "", ""
         yield from agents
@@ -111,7 +113,7 @@ def _sentences(one: _Entry, width: int, most: int) -> list[Line]:
 
 
 def _agents(shown: Row, width: int) -> Iterator[Line]:
-    """A table of the agents: what each thinks, how much of what it says, and one fact."""
+    """The agents: what each thinks, how much of what it says, and one fact, in a table or in two lines each."""
     several = len({one["owner"] for one in shown["answers"]}) > 1
     rows = [
         (
@@ -122,6 +124,11 @@ def _agents(shown: Row, width: int) -> Iterator[Line]:
         )
         for one in agent_rows(shown)
     ]
+    if width < NARROW:
+        for *about, fact in rows:
+            yield "  ".join(about).removesuffix("  -  "), ""
+            yield f"  {cut(fact, width - 2)}", "quiet"
+        return
     lines = table(("AGENT", "VIEW", "STRENGTH", "FACT"), rows, width=width, free="FACT") if rows else ()
     yield from ((line, "quiet" if not number else "") for number, line in enumerate(lines))
 

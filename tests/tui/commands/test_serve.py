@@ -135,7 +135,7 @@ def test_the_app_is_served_to_who_has_the_token_and_from_its_own_address_alone()
         with connect(address, additional_headers=cookie, origin=here, max_size=None) as page:
             paint = partial(page.recv, timeout=WITHIN)
             read_until(lambda text: "ORVL" in text and "PAPER" in text and OPEN in text, paint)
-            page.send(keys("7"))
+            page.send(keys("4"))
             read_until(lambda text: "Decides" in text, paint)
             page.send(keys("q"))
             closes_well(page)

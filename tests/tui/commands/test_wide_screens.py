@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,8 @@ async def test_a_large_desk_has_something_to_show_before_its_first_run(running: 
 async def test_no_pane_of_a_large_screen_is_mostly_blank(
     run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch, day: str
 ) -> None:
-    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: DATES[day])
+    ticks = count()  # a run takes its time
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: DATES[day] + timedelta(milliseconds=next(ticks)))
     monkeypatch.setattr(demo_history, "DUE", date(2025, 7, 1))
     assert (await asyncio.to_thread(run, "next", "10")).code == 0
     tested = ("--strategy", "sma-cross", "--symbols", "ORVL,HLXM", "--from", "2025-01-02", "--to", "2025-06-30")
