@@ -5,7 +5,7 @@ and a table of the agents where there is room."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NamedTuple
 
 from engine.reports import amounts
