@@ -258,7 +258,7 @@ def test_a_fresh_home_is_configured_by_three_keys_and_opened_again(paperdesk_hom
         terminal.keys("C-t")
         terminal.until(lambda text: "ORVL" in text and "open again" not in text and "same as" not in text)
         terminal.keys(",")
-        terminal.until(lambda text: f"{chosen}, " in text and "config.toml" in text)
+        terminal.until(lambda text: f"{chosen}: " in text and "config.toml" in text)
     finally:
         terminal.close()
 
