@@ -82,7 +82,7 @@ def test_nothing_is_sent_where_the_buying_power_is_less_than_any_purchase(run: R
             ("shares", "account", {"buying_power": "3000.00", "non_marginable_buying_power": "3000.00"}),
             ("short", "account", {"shorting_enabled": False}),
             ("coin", "asset", {"min_order_size": "1000000"}),
-            ("short", "asset", {}),
+            ("short", "asset", {"shortable": False}),
         ],
     ),
 )
@@ -90,7 +90,8 @@ def test_a_decision_is_taken_again_within_what_the_broker_said_then(
     run: Run, request: pytest.FixtureRequest, account: str, kind: str, change: dict[str, Any]
 ) -> None:
     server: SandboxServer = request.getfixturevalue(account)
-    server.fault(kind, symbol=COIN if account == "coin" else "*", change=change)
+    symbol = {"coin": COIN, "short": "TMBK"}[account] if kind == "asset" else "*"
+    server.fault(kind, symbol=symbol, change=change)
     decided = run("--daily", "--json")
     assert decided.code == 0, decided.err
     server.clear_faults()

@@ -421,7 +421,7 @@ async def painted(pilot: Pilot[Any]) -> tuple[str, str, list[list[str]]]:
 def figures(status: Any) -> list[str]:
     """What the top line has to say of a status document."""
     wanted = [f"Equity {Decimal(status['value']):,.2f}", f"Cash {Decimal(status['cash']):,.0f}"]
-    return wanted if status["change"] is None else [*wanted, f"{amounts.percent(status['change'])} day"]
+    return wanted if status["change"] is None else [*wanted, amounts.percent(status["change"])]
 
 
 def positions(status: Any) -> list[list[str]]:
