@@ -128,6 +128,10 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     for feed in ("shares", "news", "orders"):
         watch.arrives(feed, "stream")
     watch.waits_for("cycle 2 within the session after 2024-03-01, at 2024-03-04 16:30 UTC")
+    to(sandbox, "2024-03-04T14:35")  # no run is due: what fills at the open is booked when the feed says so
+    filled = watch.wait(lambda one: one["type"] == "OrderFilled" and one["run"] == "daily-paper-20240301")
+    with JournalReader(places.desk_journal("paper")) as reader:
+        assert [str(fill.session) for fill in reader.fills(order_id=filled["order_id"])] == ["2024-03-04"]
     to(sandbox, "2024-03-04T16:30")
     assert watch.finished("session-paper-20240301-2")["outcome"] == "done"
     assert watch.wait(lambda one: one["type"] == "Headline")["symbols"]
@@ -156,10 +160,6 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     to(sandbox, "2024-03-04T21:05")
     assert watch.finished("daily-paper-20240304")["outcome"] == "done"
     watch.waits_for("cycle 2 within the session after 2024-03-04")
-    to(sandbox, "2024-03-05T14:35")  # no run is due: what fills at the open is booked when the feed says so
-    filled = watch.wait(lambda one: one["type"] == "OrderFilled" and one["run"] == "daily-paper-20240304")
-    with JournalReader(places.desk_journal("paper")) as reader:
-        assert [str(fill.session) for fill in reader.fills(order_id=filled["order_id"])] == ["2024-03-05"]
     to(sandbox, "2024-03-05T16:30")
     assert watch.finished("session-paper-20240304-2")["outcome"] == "done"
     assert watch.ended(signal.SIGINT) == (130, "paperdesk: watch ended; finished work is kept\n")
