@@ -166,8 +166,9 @@ class TrailPane(ShowsFailures, TextPane):
 
     def open_only(self, *names: str) -> None:
         """Close all parts but those of these names; the first of them comes to the top."""
+        self._first = names
         if self.open != set(names):
-            self.open, self._first, self._to_bring = set(names), names, names
+            self.open, self._to_bring = set(names), names
             self._lay_out()
 
     def action_fold(self, number: int) -> None:

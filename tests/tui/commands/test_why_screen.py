@@ -98,6 +98,22 @@ async def behind(pilot: Pilot[Any], part: str) -> str:
     return pane_text(pilot, "summary")
 
 
+async def test_the_card_of_the_next_decision_is_in_sight_once_no_part_is_wanted(desk: Path) -> None:
+    async with opened((100, 26)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: "Limits" in pane_text(pilot, "summary"))
+        pane = pilot.app.screen.query_one("#summary", AgentPanes)
+        await pilot.press("v")
+        await until(pilot, lambda: "\u25be Answers" in pane.as_text())
+        await shown(pilot)
+        pane.action_folds()
+        pane.action_folds()  # all are closed by hand, as the next part has them
+        await until(pilot, lambda: "\u25be" not in pane.as_text())
+        await pilot.press("v", "j")
+        await shown(pilot)
+        assert pane.scroll_y == 0 and not pane.open
+
+
 async def test_the_agents_of_owners_who_debated_stand_under_each_owner_with_the_debate(
     run: Run, debating: Path
 ) -> None:
