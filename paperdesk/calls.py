@@ -107,7 +107,7 @@ def backtest(**arguments: Unpack[RunArguments]) -> Run:
             try:
                 run_backtest(services, spec, publish, stop_requested)
             except KeyboardInterrupt:
-                raise Interrupted("interrupted: a strategy's run is whole or not at all") from None
+                raise Interrupted("interrupted: a strategy's run is kept only once it finishes") from None
     run = load(spec.run)
     if run.document["interrupted"]:
         raise Interrupted(f"interrupted; paperdesk.load({run.run!r}) has what was done")

@@ -90,7 +90,7 @@ class AgentSettings(Frozen):
 
 
 WANTED = {
-    "missing": "it is needed, and not there",
+    "missing": "required, but missing",
     "tuple_type": "write a list in brackets",
     "list_type": "write a list in brackets",
     "string_type": "write a text in quotes",

@@ -198,7 +198,7 @@ def weights_of(strategy: WeightStrategy, view: StrategyView) -> Mapping[Symbol, 
     try:
         weights = {symbol: _exact(weight) for symbol, weight in ({} if answer is None else answer).items()}
     except (AttributeError, TypeError, ValueError):
-        problem = f"{' '.join(repr(answer).split())[:60]} is no mapping of symbols to finite numbers"
+        problem = f"{' '.join(repr(answer).split())[:60]} is not a mapping of symbols to finite numbers"
     unknown = [symbol for symbol in weights if symbol not in view.symbols]
     if unknown:
         problem = f"{unknown[0]} is not among the symbols of the run"

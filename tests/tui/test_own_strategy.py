@@ -98,7 +98,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("own.py:Fails", 65, "{folder}/own.py:20: ZeroDivisionError: division by zero"),
         ("own.py:Learns", 65, "{folder}/own.py:25: RuntimeError: no idea"),
         ("own.py:NotANumber", 65, "strategy NotANumber: its weights after 2024-11-29 are invalid: {{'ORVL': nan}}"),
-        ("own.py:OneNumber", 65, "strategy OneNumber: its weights after 2024-11-29 are invalid: 0.5 is no mapping"),
+        ("own.py:OneNumber", 65, "strategy OneNumber: its weights after 2024-11-29 are invalid: 0.5 is not a mapping"),
         ("own.py:Unseeing", 65, "{folder}/own.py: TypeError: "),
         ("own.py:Signals", 65, "signals has to return one whole number from -1 to 3 for each of the"),
     ],
