@@ -193,7 +193,7 @@ def test_a_refused_stream_falls_back_to_a_plain_call_once(server: FakeLLMServer)
     assert actions == [Action.BUY] * 3
     assert {entry.outcome for entry in entries} == {"answered"}
     streamed = [bool(body.get("stream")) for body in server.requests]
-    assert streamed[0] and not any(streamed[2:]), "two agents ask side by side before either is refused"
+    assert streamed[0] and sum(streamed) <= 2, "two agents ask side by side before either is refused"
 
 
 @pytest.fixture
